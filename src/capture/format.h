@@ -1,0 +1,85 @@
+/*
+ * The .fathom file: names and numbers of its blocks. docs/format.md explains every byte and why;
+ * this header is the single list that code uses.
+ *
+ *     file   := magic(8), u16 major, u16 minor, u32 checksum of these 12 bytes, then block*
+ *     block  := u32 sync, u16 type, u16 codec, u32 stored_bytes, u32 raw_bytes,
+ *               u32 checksum of the stored payload, u32 checksum of these 20 bytes,
+ *               then stored_bytes of payload
+ *
+ * Little-endian; checksums are CRC-32C. The header has a checksum of its own so that a reader knows
+ * a length to be right before it relies on it, and can tell a cut-off block from rubbish.
+ * Whatever a block refers to is defined by an earlier block, so any prefix is a valid recording.
+ * An unknown block type is skipped; an unknown major version is refused by name.
+ */
+#ifndef FM_CAPTURE_FORMAT_H
+#define FM_CAPTURE_FORMAT_H
+
+#include <stdint.h>
+
+#define FM_FILE_MAGIC "\x89" "FTHM\r\n\x1a"
+#define FM_FILE_MAGIC_BYTES 8
+#define FM_FILE_HEADER_BYTES 16
+#define FM_FILE_MAJOR 1
+#define FM_FILE_MINOR 0
+
+#define FM_BLOCK_SYNC 0x4b4c4246u /* "FBLK" */
+#define FM_BLOCK_HEADER_BYTES 24
+#define FM_BLOCK_MAX_BYTES (64u << 20) /* raw or stored: bounds what a reader allocates */
+
+enum fm_codec { FM_CODEC_NONE = 0, FM_CODEC_ZSTD = 1 };
+
+/*
+ * Payloads. All numbers are varints (zig-zag where marked "signed"); `str` is a string id.
+ *
+ *     table := first id, rows, columns, then column after column, each of `rows` numbers
+ *
+ * A later minor version may add columns behind those named here; a reader ignores columns that it
+ * does not know and takes 0 for columns that are not there.
+ */
+enum fm_block_type {
+    FM_BLOCK_STRINGS = 1,   /* first id, count, count × (length, bytes); "" is id 0, unwritten */
+    FM_BLOCK_RUN = 2,       /* table: key str, value str; "command", "host", "live" … */
+    FM_BLOCK_PROCESSES = 3, /* table: see enum fm_process_column */
+    FM_BLOCK_FUNCTIONS = 4, /* table: kind, flags, line, name str, qualname str, file str, twin */
+    FM_BLOCK_THREADS = 5,   /* table: process, tid, name str, start ns, end ns, CPU ns */
+    FM_BLOCK_NODES = 6,     /* table: id − parent, function; a root: 0, thread */
+    FM_BLOCK_METRICS = 7,   /* table: name str, unit str, how to combine (enum fm_metric_kind) */
+    FM_BLOCK_VALUES = 8,    /* first node, nodes, metrics, then each metric's number, then a column
+                               of signed values for each; values of one node add up */
+    FM_BLOCK_SOURCES = 9,   /* table: file str, state, text str, mtime ns, bytes */
+    FM_BLOCK_NOTES = 10,    /* table: process + 1 or 0, kind str, number, text str */
+    FM_BLOCK_FLAT_ROWS = 11,  /* table, of a profile that came without a tree (pstats): function,
+                                 then signed: calls, primitive, resumes, self, total, min, max,
+                                 suspended; then 1 if the numbers are samples */
+    FM_BLOCK_FLAT_EDGES = 12, /* table: caller function, callee function, then signed: calls,
+                                 primitive, self, total */
+    FM_BLOCK_END = 13,        /* the number of blocks before it: the writer finished in order */
+};
+
+/* Columns of FM_BLOCK_PROCESSES. */
+enum fm_process_column {
+    FM_PROCESS_PID,
+    FM_PROCESS_PARENT_PID,
+    FM_PROCESS_EXE,     /* str */
+    FM_PROCESS_COMMAND, /* str */
+    FM_PROCESS_CWD,     /* str */
+    FM_PROCESS_VERSION, /* str */
+    FM_PROCESS_START_REAL_NS,
+    FM_PROCESS_START_NS,
+    FM_PROCESS_END_NS,
+    FM_PROCESS_EXIT_STATUS, /* signed */
+    FM_PROCESS_FLAGS,       /* enum fm_process_flags */
+    FM_PROCESS_COST_CALL_PS,
+    FM_PROCESS_COST_C_CALL_PS,
+    FM_PROCESS_COST_RESUME_PS,
+    FM_PROCESS_COLUMNS
+};
+
+enum fm_process_flags {
+    FM_PROCESS_PROFILED = 1,
+    FM_PROCESS_FORKED = 2,
+    FM_PROCESS_C_CALLS = 4,
+};
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * The live store: how a profiled process keeps its profile so that nothing can lose it.
+ *
+ * The agent does not write while the program runs. It keeps the calling-context tree in memory
+ * that is mapped, shared, from a file in the run's folder (normally on /dev/shm, so no disk is
+ * involved). Whatever ends the process - exit, os._exit, exec, SIGKILL, a crash, the out-of-memory
+ * killer - the kernel keeps those pages, and the launcher, or `fathom merge` later, reads them.
+ * This costs the hot path nothing and needs no signal handler, no helper thread, no exit hook.
+ *
+ * Layout, all in the machine's own byte order (the file never leaves the machine):
+ *
+ *     fm_live_header   one page
+ *     fm_live_chunk    header + payload, repeated; each a multiple of FM_LIVE_PAGE
+ *
+ * Chunks are only ever appended. A chunk holds records of one kind; `used` counts payload bytes and
+ * is advanced only after the bytes are in place, so a reader of a dead process sees whole records.
+ * If the first file's file system fills up, further chunks go to a second file of the same name
+ * with ".more" behind it, which has chunks only.
+ *
+ * Pointers inside records are addresses in the process that wrote them. A reader turns one into a
+ * node by the chunk's `address`; it trusts nothing: every id, count and pointer is checked.
+ */
+#ifndef FM_CAPTURE_LIVE_H
+#define FM_CAPTURE_LIVE_H
+
+#include <stdint.h>
+
+#define FM_LIVE_MAGIC "FATHOMLV"
+#define FM_LIVE_VERSION 1
+#define FM_LIVE_PAGE 4096u
+#define FM_LIVE_SUFFIX ".live"          /* PID.N.live   a profiled process */
+#define FM_LIVE_MORE_SUFFIX ".more"     /* PID.N.live.more */
+#define FM_LIVE_UNPROFILED_SUFFIX ".unprofiled" /* PID.N.unprofiled: a Python without an agent */
+
+/* What a process could not record, counted; index into fm_live_header.lost. */
+#define FM_LIVE_LOST_LIST(X)                                                                       \
+    X(CONTEXTS, "calls whose own context was not kept: the limit or the memory was exhausted")     \
+    X(EVENTS, "returns that matched no open call")                                                 \
+    X(HOOK, "times the program replaced the profile hook")                                         \
+    X(THREADS, "threads that share one tree because there were too many")                          \
+    X(SOURCES, "sources of generated code that were too large to keep")                            \
+    X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")
+
+enum fm_live_lost {
+#define X(name, meaning) FM_LIVE_LOST_##name,
+    FM_LIVE_LOST_LIST(X)
+#undef X
+        FM_LIVE_LOST_COUNT
+};
+
+enum fm_live_flags {
+    FM_LIVE_C_CALLS = 1, /* C calls were recorded */
+    FM_LIVE_FORKED = 2,  /* began by fork from a profiled process */
+    FM_LIVE_ENDED = 4,   /* end_ticks was set by the process itself */
+};
+
+struct fm_live_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t flags;
+    uint32_t pid, parent_pid;
+    uint32_t python_hex; /* PY_VERSION_HEX of the interpreter */
+    uint32_t reserved;
+    uint64_t start_ticks, start_ns; /* one instant on both clocks (CLOCK_MONOTONIC) */
+    uint64_t start_real_ns;         /* the same instant, CLOCK_REALTIME */
+    uint64_t later_ticks, later_ns; /* a later pair: enough to estimate the length of a tick */
+    uint64_t end_ticks;             /* last instant known to the process, 0 if it never said */
+    /* What one event pair costs the program, in ticks * 256, measured at start in this process. */
+    uint64_t cost_python_call, cost_c_call, cost_resume;
+    uint64_t lost[16];
+};
+
+enum fm_live_kind {
+    FM_LIVE_NODES = 1,   /* struct fm_live_node[] */
+    FM_LIVE_DEFS = 2,    /* definitions: a log of varint records, see below */
+    FM_LIVE_THREADS = 3, /* struct fm_live_thread[] */
+    FM_LIVE_STACK = 4,   /* struct fm_live_frame[], of one thread */
+    FM_LIVE_RESUMED = 5, /* struct fm_live_resumed[] */
+};
+
+#define FM_LIVE_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
+
+struct fm_live_chunk {
+    uint32_t magic;
+    uint32_t kind;
+    uint32_t bytes;    /* the whole chunk, this header included */
+    uint32_t used;     /* payload bytes in use */
+    uint32_t first_id; /* NODES, THREADS: the id of the first record. STACK: its own number */
+    uint32_t reserved;
+    uint64_t address; /* where this chunk lay in the process */
+    uint8_t pad[32];
+};
+
+/* A context: a function under its caller. One cache line; the hot path touches nothing else. */
+struct fm_live_node {
+    uint64_t last_child; /* in-process pointer: the child called most recently, a guess */
+    uint64_t resumed;    /* in-process pointer to a struct fm_live_resumed, or 0 */
+    uint32_t parent;     /* node id; roots name themselves */
+    uint32_t func;       /* function id from the definitions; 0 for a root */
+    uint64_t calls;      /* entries, counted on entry; resumes are not calls */
+    uint64_t total_ticks, min_ticks, max_ticks; /* of completed entries */
+    uint32_t id;
+    int32_t next_hint; /* in-process: distance, in nodes, to the sibling called after this one */
+};
+
+/* What only generators and coroutines have. */
+struct fm_live_resumed {
+    uint32_t node;
+    uint32_t reserved;
+    uint64_t resumes;
+    uint64_t suspended_ticks; /* from yield to the next resume */
+    uint64_t reserved2;
+};
+
+/* One open call on a thread's stack; reading a dead process credits the time until its end. */
+struct fm_live_frame {
+    uint64_t node;  /* in-process pointer to a struct fm_live_node */
+    uint64_t key;   /* code object or method definition, to match the return */
+    uint64_t enter_ticks;
+    uint64_t func; /* in-process pointer, the agent's own */
+};
+
+struct fm_live_thread {
+    uint32_t root;  /* node id */
+    uint32_t tid;   /* kernel thread id */
+    uint32_t stack; /* number (first_id) of the STACK chunk in use */
+    uint32_t depth; /* open frames in it, not counting frame 0, which is the thread's root */
+    uint64_t start_ticks, last_ticks;
+    uint64_t cpu_ns; /* CPU time between first and last look at the thread's clock */
+    uint64_t cpu_start_ns;
+    char name[64]; /* UTF-8, NUL-terminated, cut if longer; empty if unknown */
+    uint8_t pad[16];
+};
+
+_Static_assert(sizeof(struct fm_live_node) == 64, "a node is one cache line");
+_Static_assert(sizeof(struct fm_live_chunk) == 64, "payloads keep cache-line alignment");
+_Static_assert(sizeof(struct fm_live_frame) == 32, "documented");
+_Static_assert(sizeof(struct fm_live_resumed) == 32, "documented");
+_Static_assert(sizeof(struct fm_live_thread) == 128, "documented");
+_Static_assert(sizeof(struct fm_live_header) <= FM_LIVE_PAGE, "the header is one page");
+
+/*
+ * A definition is: varint length of the rest, then varint kind, then fields. Strings are varint
+ * length + bytes (UTF-8). A reader skips kinds it does not know.
+ */
+enum fm_live_def {
+    /* id, flags (enum fm_live_function_flags), line, name, qualname, file. Ids count from 1.
+     * qualname is empty when equal to name. C functions have file "" and line 0. */
+    FM_LIVE_DEF_FUNCTION = 1,
+    /* key, value: facts about the process: "exe", "version", "command", "cwd", … */
+    FM_LIVE_DEF_INFO = 2,
+    /* file, text: source of code that has no file, as it was compiled. */
+    FM_LIVE_DEF_SOURCE = 3,
+    /* mtime_ns, size, file: state of a source file when first seen. */
+    FM_LIVE_DEF_FILE = 4,
+};
+
+enum fm_live_function_flags {
+    FM_LIVE_FUNCTION_C = 1,
+    FM_LIVE_FUNCTION_GENERATOR = 2,
+    FM_LIVE_FUNCTION_COROUTINE = 4,
+    FM_LIVE_FUNCTION_ASYNC_GENERATOR = 8,
+};
+
+#endif
