@@ -1,0 +1,321 @@
+/*
+ * The flat table of a profile; see flat.h for what the numbers mean.
+ *
+ * The trees are walked depth first with a counter per function and per edge (caller, callee) that
+ * says how often it is on the stack at this moment, which is what CPython's _lsprof keeps as its
+ * recursion levels. An entry counts as primitive, and its time towards the total, while the counter
+ * is zero. Self time needs no extra pass: a node gives its total to its own row and edge and takes
+ * it from those of its parent.
+ *
+ * Nothing recurses: trees may be as deep as there are nodes. Memory is two numbers per node.
+ */
+#include "model/flat.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+
+struct level {
+    uint32_t node;
+    uint32_t edge; /* FM_NONE below a thread's root: nobody called it */
+};
+
+struct walk {
+    const struct fm_profile *p;
+    uint32_t *first_child, *next_sibling;
+    struct fm_flat_row *rows; /* one per function, in this walk */
+    uint32_t *active;         /* per function: times on the stack */
+    struct fm_map edge_index; /* (caller, callee) functions → edge */
+    FM_VEC(struct fm_flat_edge) edges;
+    FM_VEC(uint32_t) edge_active;
+    FM_VEC(struct level) stack;
+};
+
+static void walk_init(struct walk *w, const struct fm_profile *p)
+{
+    size_t n = p->nodes.len;
+    *w = (struct walk){ .p = p };
+    w->first_child = fm_malloc(n * sizeof(uint32_t));
+    w->next_sibling = fm_malloc(n * sizeof(uint32_t));
+    memset(w->first_child, 0xff, n * sizeof(uint32_t)); /* FM_NONE */
+    for (size_t i = n; i-- > 0;) {
+        uint32_t parent = p->nodes.data[i].parent;
+        if (parent == FM_NONE)
+            continue;
+        w->next_sibling[i] = w->first_child[parent];
+        w->first_child[parent] = (uint32_t)i;
+    }
+    w->rows = fm_calloc(p->functions.len, sizeof *w->rows);
+    w->active = fm_calloc(p->functions.len, sizeof *w->active);
+}
+
+static void walk_release(struct walk *w)
+{
+    free(w->first_child);
+    free(w->next_sibling);
+    free(w->rows);
+    free(w->active);
+    fm_map_release(&w->edge_index);
+    fm_vec_release(&w->edges);
+    fm_vec_release(&w->edge_active);
+    fm_vec_release(&w->stack);
+}
+
+static uint32_t edge_at(struct walk *w, uint32_t caller, uint32_t callee)
+{
+    bool is_new;
+    uint32_t fresh = (uint32_t)w->edges.len;
+    uint32_t edge = *fm_map_at(&w->edge_index, fm_map_pair(caller, callee), fresh, &is_new);
+    if (is_new) {
+        fm_vec_push(&w->edges, ((struct fm_flat_edge){ .caller = caller, .callee = callee }));
+        fm_vec_push(&w->edge_active, 0);
+    }
+    return edge;
+}
+
+static void row_add_node(struct fm_flat_row *row, const struct fm_profile *p, uint32_t node,
+                         bool outermost)
+{
+    int64_t resumes = fm_profile_value(p, FM_METRIC_RESUMES, node);
+    int64_t entries = fm_sum(fm_profile_value(p, FM_METRIC_CALLS, node), resumes);
+    int64_t total = fm_profile_value(p, FM_METRIC_TOTAL, node);
+    row->calls = fm_sum(row->calls, entries);
+    row->resumes = fm_sum(row->resumes, resumes);
+    row->self_ns = fm_sum(row->self_ns, total);
+    if (outermost) {
+        row->primitive = fm_sum(row->primitive, entries);
+        row->total_ns = fm_sum(row->total_ns, total);
+    }
+    row->min_ns =
+        fm_metric_combine(FM_METRIC_MIN, row->min_ns, fm_profile_value(p, FM_METRIC_MIN, node));
+    row->max_ns =
+        fm_metric_combine(FM_METRIC_MAX, row->max_ns, fm_profile_value(p, FM_METRIC_MAX, node));
+    row->suspended_ns = fm_sum(row->suspended_ns, fm_profile_value(p, FM_METRIC_SUSPENDED, node));
+}
+
+static void edge_add_node(struct fm_flat_edge *edge, const struct fm_profile *p, uint32_t node,
+                          bool outermost)
+{
+    int64_t entries = fm_sum(fm_profile_value(p, FM_METRIC_CALLS, node),
+                             fm_profile_value(p, FM_METRIC_RESUMES, node));
+    int64_t total = fm_profile_value(p, FM_METRIC_TOTAL, node);
+    edge->calls = fm_sum(edge->calls, entries);
+    edge->self_ns = fm_sum(edge->self_ns, total);
+    if (outermost) {
+        edge->primitive = fm_sum(edge->primitive, entries);
+        edge->total_ns = fm_sum(edge->total_ns, total);
+    }
+}
+
+/* `node` is called from the level on top of the stack (none: from the thread's root). */
+static void walk_enter(struct walk *w, uint32_t node)
+{
+    uint32_t func = w->p->nodes.data[node].func;
+    uint32_t edge = FM_NONE;
+    row_add_node(&w->rows[func], w->p, node, w->active[func]++ == 0);
+    if (w->stack.len) {
+        struct level above = w->stack.data[w->stack.len - 1];
+        uint32_t caller = w->p->nodes.data[above.node].func;
+        int64_t total = fm_profile_value(w->p, FM_METRIC_TOTAL, node);
+        int64_t taken = total == INT64_MIN ? INT64_MAX : -total;
+        edge = edge_at(w, caller, func);
+        edge_add_node(&w->edges.data[edge], w->p, node, w->edge_active.data[edge]++ == 0);
+        w->rows[caller].self_ns = fm_sum(w->rows[caller].self_ns, taken);
+        if (above.edge != FM_NONE) {
+            struct fm_flat_edge *e = &w->edges.data[above.edge];
+            e->self_ns = fm_sum(e->self_ns, taken);
+        }
+    }
+    fm_vec_push(&w->stack, ((struct level){ node, edge }));
+}
+
+static void walk_leave(struct walk *w)
+{
+    struct level top = w->stack.data[--w->stack.len];
+    w->active[w->p->nodes.data[top.node].func]--;
+    if (top.edge != FM_NONE)
+        w->edge_active.data[top.edge]--;
+}
+
+static void walk_tree(struct walk *w, uint32_t root)
+{
+    uint32_t next = w->first_child[root];
+    while (next != FM_NONE || w->stack.len) {
+        if (next != FM_NONE) {
+            walk_enter(w, next);
+            next = w->first_child[next];
+        } else {
+            next = w->next_sibling[w->stack.data[w->stack.len - 1].node];
+            walk_leave(w);
+        }
+    }
+}
+
+static int edge_order(const void *left, const void *right)
+{
+    const struct fm_flat_edge *a = left, *b = right;
+    if (a->callee != b->callee)
+        return a->callee < b->callee ? -1 : 1;
+    return a->caller < b->caller ? -1 : a->caller > b->caller;
+}
+
+/* Turn per-function rows and edges between functions into a table: rows that saw nothing are left
+ * out, unless an edge that saw something needs them. */
+static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size_t functions,
+                      const struct fm_flat_edge *edges, size_t edge_count)
+{
+    fm_autofree uint32_t *row_of = fm_calloc(functions, sizeof *row_of);
+    for (size_t f = 0; f < functions; f++)
+        row_of[f] = rows[f].calls || rows[f].total_ns || rows[f].self_ns || rows[f].suspended_ns;
+    for (size_t i = 0; i < edge_count; i++)
+        if (edges[i].calls || edges[i].total_ns || edges[i].self_ns)
+            row_of[edges[i].caller] = row_of[edges[i].callee] = 1;
+    for (size_t f = 0; f < functions; f++) {
+        if (!row_of[f])
+            continue;
+        row_of[f] = (uint32_t)flat->rows.len;
+        fm_vec_push(&flat->rows, rows[f]);
+        flat->rows.data[flat->rows.len - 1].func = (uint32_t)f;
+    }
+    for (size_t i = 0; i < edge_count; i++) {
+        struct fm_flat_edge edge = edges[i];
+        if (!edge.calls && !edge.total_ns && !edge.self_ns)
+            continue;
+        edge.caller = row_of[edge.caller];
+        edge.callee = row_of[edge.callee];
+        fm_vec_push(&flat->edges, edge);
+    }
+    if (flat->edges.len)
+        qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
+}
+
+struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_scope *scope)
+{
+    struct fm_flat_scope all = { FM_NONE, FM_NONE };
+    struct fm_flat *flat = fm_calloc(1, sizeof *flat);
+    struct walk w;
+    if (!scope)
+        scope = &all;
+    walk_init(&w, p);
+    for (uint32_t t = 0; t < p->threads.len; t++) {
+        const struct fm_thread *thread = &p->threads.data[t];
+        if ((scope->process == FM_NONE || scope->process == thread->process) &&
+            (scope->thread == FM_NONE || scope->thread == t))
+            walk_tree(&w, thread->root);
+    }
+    flat_fill(flat, w.rows, p->functions.len, w.edges.data, w.edges.len);
+    walk_release(&w);
+    /* A ready-made table has no processes or threads, so it belongs to the whole only. */
+    if (p->flat && scope->process == FM_NONE && scope->thread == FM_NONE)
+        fm_flat_merge(flat, p->flat);
+    return flat;
+}
+
+void fm_flat_free(struct fm_flat *flat)
+{
+    if (!flat)
+        return;
+    fm_vec_release(&flat->rows);
+    fm_vec_release(&flat->edges);
+    free(flat);
+}
+
+struct fm_flat_total fm_flat_total(const struct fm_flat *flat)
+{
+    struct fm_flat_total sum = { 0, 0, 0 };
+    for (size_t i = 0; i < flat->rows.len; i++) {
+        sum.calls = fm_sum(sum.calls, flat->rows.data[i].calls);
+        sum.primitive = fm_sum(sum.primitive, flat->rows.data[i].primitive);
+        sum.self_ns = fm_sum(sum.self_ns, flat->rows.data[i].self_ns);
+    }
+    return sum;
+}
+
+/* ---- merging ---- */
+
+static void row_merge(struct fm_flat_row *row, const struct fm_flat_row *extra)
+{
+    row->calls = fm_sum(row->calls, extra->calls);
+    row->primitive = fm_sum(row->primitive, extra->primitive);
+    row->resumes = fm_sum(row->resumes, extra->resumes);
+    row->self_ns = fm_sum(row->self_ns, extra->self_ns);
+    row->total_ns = fm_sum(row->total_ns, extra->total_ns);
+    row->min_ns = fm_metric_combine(FM_METRIC_MIN, row->min_ns, extra->min_ns);
+    row->max_ns = fm_metric_combine(FM_METRIC_MAX, row->max_ns, extra->max_ns);
+    row->suspended_ns = fm_sum(row->suspended_ns, extra->suspended_ns);
+}
+
+static void edge_merge(struct fm_flat_edge *edge, const struct fm_flat_edge *extra)
+{
+    edge->calls = fm_sum(edge->calls, extra->calls);
+    edge->primitive = fm_sum(edge->primitive, extra->primitive);
+    edge->self_ns = fm_sum(edge->self_ns, extra->self_ns);
+    edge->total_ns = fm_sum(edge->total_ns, extra->total_ns);
+}
+
+/* Gathers tables by function, whatever their row numbers are. Rows that a table lists are kept even
+ * if they are empty: a foreign profile may mention a function that was never called. */
+struct gather {
+    struct fm_map row_index, edge_index; /* function; (caller, callee) functions */
+    FM_VEC(struct fm_flat_row) rows;
+    FM_VEC(struct fm_flat_edge) edges;
+};
+
+static void gather_add(struct gather *g, const struct fm_flat *flat)
+{
+    bool is_new;
+    for (size_t i = 0; i < flat->rows.len; i++) {
+        const struct fm_flat_row *row = &flat->rows.data[i];
+        uint32_t at = *fm_map_at(&g->row_index, row->func, (uint32_t)g->rows.len, &is_new);
+        if (is_new)
+            fm_vec_push(&g->rows, *row);
+        else
+            row_merge(&g->rows.data[at], row);
+    }
+    for (size_t i = 0; i < flat->edges.len; i++) {
+        struct fm_flat_edge edge = flat->edges.data[i];
+        edge.caller = flat->rows.data[edge.caller].func;
+        edge.callee = flat->rows.data[edge.callee].func;
+        uint64_t key = fm_map_pair(edge.caller, edge.callee);
+        uint32_t at = *fm_map_at(&g->edge_index, key, (uint32_t)g->edges.len, &is_new);
+        if (is_new)
+            fm_vec_push(&g->edges, edge);
+        else
+            edge_merge(&g->edges.data[at], &edge);
+    }
+}
+
+static int row_order(const void *left, const void *right)
+{
+    const struct fm_flat_row *a = left, *b = right;
+    return a->func < b->func ? -1 : a->func > b->func;
+}
+
+void fm_flat_merge(struct fm_flat *flat, const struct fm_flat *extra)
+{
+    struct gather g = { .row_index = { 0 } };
+    gather_add(&g, flat);
+    gather_add(&g, extra);
+    if (g.rows.len)
+        qsort(g.rows.data, g.rows.len, sizeof *g.rows.data, row_order);
+    fm_vec_release(&flat->rows);
+    fm_vec_release(&flat->edges);
+    for (size_t i = 0; i < g.rows.len; i++) {
+        *fm_map_at(&g.row_index, g.rows.data[i].func, 0, NULL) = (uint32_t)i;
+        fm_vec_push(&flat->rows, g.rows.data[i]);
+    }
+    for (size_t i = 0; i < g.edges.len; i++) {
+        struct fm_flat_edge edge = g.edges.data[i];
+        edge.caller = *fm_map_find(&g.row_index, edge.caller);
+        edge.callee = *fm_map_find(&g.row_index, edge.callee);
+        fm_vec_push(&flat->edges, edge);
+    }
+    if (flat->edges.len)
+        qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
+    flat->sampled |= extra->sampled;
+    fm_map_release(&g.row_index);
+    fm_map_release(&g.edge_index);
+    fm_vec_release(&g.rows);
+    fm_vec_release(&g.edges);
+}

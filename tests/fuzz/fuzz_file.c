@@ -1,0 +1,132 @@
+/*
+ * Fuzzes the reader of .fathom files. Random changes rarely survive the checksums, so an input
+ * whose first byte is even is a list of blocks (type, length, payload) that get valid headers here;
+ * one whose first byte is odd is a file as it is (the magic's first byte is odd).
+ */
+#include "fuzz.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "base/memory.h"
+#include "capture/format.h"
+#include "model/edit.h"
+#include "model/file.h"
+#include "model/flat.h"
+
+static void put_u32(struct fm_buffer *b, uint32_t value)
+{
+    const uint8_t bytes[] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+                              (uint8_t)(value >> 24) };
+    fm_buffer_add(b, bytes, 4);
+}
+
+static void put_block(struct fm_buffer *b, uint8_t type, const void *payload, uint32_t bytes)
+{
+    size_t head = b->len;
+    put_u32(b, FM_BLOCK_SYNC);
+    put_u32(b, type); /* and codec 0 */
+    put_u32(b, bytes);
+    put_u32(b, bytes);
+    put_u32(b, fm_crc32c(0, payload, bytes));
+    put_u32(b, fm_crc32c(0, b->data + head, 20));
+    fm_buffer_add(b, payload, bytes);
+}
+
+static void wrap(struct fm_buffer *b, const uint8_t *data, size_t size)
+{
+    fm_buffer_add(b, FM_FILE_MAGIC, FM_FILE_MAGIC_BYTES);
+    put_u32(b, FM_FILE_MAJOR);
+    put_u32(b, fm_crc32c(0, b->data, 12));
+    while (size >= 3) {
+        uint32_t bytes = data[1] | (uint32_t)data[2] << 8;
+        if (bytes > size - 3)
+            bytes = (uint32_t)(size - 3);
+        put_block(b, data[0], data + 3, bytes);
+        data += 3 + bytes;
+        size -= 3 + bytes;
+    }
+}
+
+static bool match_odd(const struct fm_profile *p, uint32_t func, void *data)
+{
+    (void)p;
+    (void)data;
+    return func % 2;
+}
+
+/* Whatever loads must be usable. */
+static void use(struct fm_profile *p)
+{
+    static int sink = -1;
+    if (sink < 0)
+        sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct fm_profile *shaped[] = { fm_profile_fold(p, match_odd, NULL),
+                                    fm_profile_filter(p, match_odd, NULL),
+                                    fm_profile_root(p, match_odd, NULL) };
+    for (size_t i = 0; i < FM_COUNT(shaped); i++) {
+        fm_flat_free(fm_flat_new(shaped[i], NULL));
+        fm_profile_append(shaped[i], p);
+        fm_profile_free(shaped[i]);
+    }
+    fm_flat_free(fm_flat_new(p, NULL));
+    if (fm_file_save(p, sink, NULL))
+        abort();
+    fm_profile_free(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fm_autobuffer b = FM_BUFFER_INIT;
+    struct fm_error err = FM_ERROR_INIT;
+    if (size && data[0] % 2)
+        fm_buffer_add(&b, data, size);
+    else if (size)
+        wrap(&b, data + 1, size - 1);
+    struct fm_profile *p = fm_file_load(fm_buffer_text(&b), b.len, "input", &err);
+    if (!p && !err.text[0])
+        abort(); /* a refusal must say why */
+    if (p)
+        use(p);
+    return 0;
+}
+
+static void seed_block(struct fm_buffer *b, uint8_t type, uint8_t bytes, const char *payload)
+{
+    fm_buffer_add_char(b, (char)type);
+    fm_buffer_add_char(b, (char)bytes);
+    fm_buffer_add_char(b, '\0');
+    fm_buffer_add(b, payload, bytes);
+}
+
+#define SEED(b, type, payload) seed_block(b, type, sizeof(payload) - 1, payload)
+
+bool fuzz_seed(unsigned n, struct fm_buffer *out)
+{
+    fm_autobuffer b = FM_BUFFER_INIT;
+    fm_buffer_add_char(&b, '\0');
+    /* clang-format off */
+    SEED(&b, FM_BLOCK_STRINGS, "\1\3" "\1f" "\5total" "\5calls");
+    SEED(&b, FM_BLOCK_METRICS, "\0\2\1" "\2\3");
+    SEED(&b, FM_BLOCK_RUN, "\0\1\2" "\1\2");
+    SEED(&b, FM_BLOCK_PROCESSES, "\0\2\3" "\7\10" "\1\7" "\1\1");
+    SEED(&b, FM_BLOCK_FUNCTIONS, "\0\2\7" "\0\1\0\2\3\4\1\1\1\1\2\2\0\0");
+    SEED(&b, FM_BLOCK_THREADS, "\0\1\3" "\0\5\1");
+    SEED(&b, FM_BLOCK_NODES, "\0\5\2" "\0\1\1\2\4" "\0\0\1\0\1");
+    SEED(&b, FM_BLOCK_VALUES, "\0\5\2" "\0\1" "\0\64\24\22\20" "\0\2\4\2\2");
+    SEED(&b, FM_BLOCK_FLAT_ROWS, "\0\2\12" "\0\1" "\2\2\2\2\0\0\4\4\4\4\0\0\0\0\0\0\1\0");
+    SEED(&b, FM_BLOCK_FLAT_EDGES, "\0\1\6" "\0\1\2\2\4\4");
+    SEED(&b, FM_BLOCK_SOURCES, "\0\1\3" "\1\1\2");
+    SEED(&b, FM_BLOCK_NOTES, "\0\1\4" "\1\1\5\2");
+    SEED(&b, FM_BLOCK_END, "\14");
+    /* clang-format on */
+    fm_buffer_clear(out);
+    if (n == 0)
+        fm_buffer_add(out, b.data, b.len);
+    else if (n == 1)
+        wrap(out, (const uint8_t *)b.data + 1, b.len - 1);
+    return n < 2;
+}

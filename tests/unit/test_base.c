@@ -1,0 +1,188 @@
+/* The base: varints at their limits, checksums, strings, map, errors, buffers. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/strings.h"
+#include "base/varint.h"
+
+/* The portable way to compute a checksum, which a processor with the instruction never takes. */
+#define fm_crc32c fm_crc32c_under_test
+#include "../../src/base/crc32c.c"
+
+static void test_varint_limits(void **state)
+{
+    (void)state;
+    const uint64_t values[] = { 0,         1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX >> 1,
+                                UINT64_MAX };
+    const size_t lengths[] = { 1, 1, 1, 2, 2, 3, 5, 9, 10 };
+    for (size_t i = 0; i < FM_COUNT(values); i++) {
+        uint8_t bytes[FM_VARINT_MAX];
+        assert_int_equal(fm_varint_put(bytes, values[i]), lengths[i]);
+        struct fm_cursor c = fm_cursor_over(bytes, lengths[i]);
+        assert_true(fm_cursor_varint(&c) == values[i]);
+        assert_false(c.failed);
+        assert_int_equal(fm_cursor_left(&c), 0);
+        struct fm_cursor cut = fm_cursor_over(bytes, lengths[i] - 1);
+        assert_int_equal(fm_cursor_varint(&cut), 0);
+        assert_true(cut.failed);
+    }
+}
+
+static void test_varint_too_long(void **state)
+{
+    (void)state;
+    uint8_t bytes[11];
+    memset(bytes, 0x80, sizeof bytes);
+    bytes[10] = 0;
+    struct fm_cursor c = fm_cursor_over(bytes, sizeof bytes);
+    fm_cursor_varint(&c);
+    assert_true(c.failed);
+    const uint8_t too_big[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02 };
+    c = fm_cursor_over(too_big, sizeof too_big);
+    fm_cursor_varint(&c);
+    assert_true(c.failed);
+    assert_int_equal(fm_cursor_varint(&c), 0); /* and stays so */
+    assert_null(fm_cursor_bytes(&c, 0));
+}
+
+static void test_zigzag(void **state)
+{
+    (void)state;
+    assert_int_equal(fm_zigzag(0), 0);
+    assert_int_equal(fm_zigzag(-1), 1);
+    assert_int_equal(fm_zigzag(1), 2);
+    assert_true(fm_zigzag(INT64_MIN) == UINT64_MAX);
+    const int64_t values[] = { 0, 1, -1, 63, -64, INT64_MAX, INT64_MIN };
+    for (size_t i = 0; i < FM_COUNT(values); i++)
+        assert_true(fm_unzigzag(fm_zigzag(values[i])) == values[i]);
+}
+
+static void test_cursor_bytes(void **state)
+{
+    (void)state;
+    struct fm_cursor c = fm_cursor_over("abc", 3);
+    assert_memory_equal(fm_cursor_bytes(&c, 2), "ab", 2);
+    assert_null(fm_cursor_bytes(&c, UINT64_MAX));
+    assert_true(c.failed);
+}
+
+static void test_crc32c(void **state)
+{
+    (void)state;
+    /* The check value of CRC-32C, and three vectors of RFC 3720, B.4. */
+    uint8_t zeros[32] = { 0 }, ones[32], rising[32];
+    memset(ones, 0xff, sizeof ones);
+    for (size_t i = 0; i < sizeof rising; i++)
+        rising[i] = (uint8_t)i;
+    assert_true(fm_crc32c(0, "123456789", 9) == 0xe3069283u);
+    assert_true(fm_crc32c(0, zeros, 32) == 0x8a9136aau);
+    assert_true(fm_crc32c(0, ones, 32) == 0x62a8ab43u);
+    assert_true(fm_crc32c(0, rising, 32) == 0x46dd794eu);
+    assert_true(~by_table(~0u, (const uint8_t *)"123456789", 9) == 0xe3069283u);
+    assert_true(~by_table(~0u, rising, 32) == 0x46dd794eu);
+    const char *digits = "123456789";
+    for (size_t cut = 0; cut <= 9; cut++)
+        assert_true(fm_crc32c(fm_crc32c(0, digits, cut), digits + cut, 9 - cut) == 0xe3069283u);
+    assert_int_equal(fm_crc32c(0, "", 0), 0);
+}
+
+static void test_strings(void **state)
+{
+    (void)state;
+    struct fm_strings *strings = fm_strings_new();
+    assert_int_equal(fm_strings_add_text(strings, ""), 0);
+    assert_int_equal(fm_strings_add_text(strings, "one"), 1);
+    assert_int_equal(fm_strings_add(strings, "a\0b", 3), 2);
+    assert_int_equal(fm_strings_add(strings, "a\0c", 3), 3);
+    assert_int_equal(fm_strings_add_text(strings, "one"), 1);
+    assert_int_equal(fm_strings_len(strings, 2), 3);
+    assert_string_equal(fm_strings_get(strings, 99), "");
+    const char *kept = fm_strings_get(strings, 1);
+    for (int i = 0; i < 100000; i++) {
+        char text[16];
+        int len = snprintf(text, sizeof text, "s%d", i);
+        assert_int_equal(fm_strings_add(strings, text, (size_t)len), 4 + i);
+    }
+    char *large = fm_calloc(1, 300000);
+    memset(large, 'x', 299999);
+    uint32_t id = fm_strings_add_text(strings, large);
+    assert_string_equal(fm_strings_get(strings, id), large);
+    assert_ptr_equal(fm_strings_get(strings, 1), kept);
+    assert_string_equal(fm_strings_get(strings, 4 + 54321), "s54321");
+    free(large);
+    fm_strings_free(strings);
+    fm_strings_free(NULL);
+}
+
+static void test_map(void **state)
+{
+    (void)state;
+    struct fm_map map = { 0 };
+    bool is_new;
+    assert_null(fm_map_find(&map, 0));
+    for (uint32_t i = 0; i < 100000; i++) {
+        assert_int_equal(*fm_map_at(&map, fm_map_pair(i, ~i), i, &is_new), i);
+        assert_true(is_new);
+    }
+    for (uint32_t i = 0; i < 100000; i++)
+        assert_int_equal(*fm_map_find(&map, fm_map_pair(i, ~i)), i);
+    assert_int_equal(*fm_map_at(&map, fm_map_pair(5, ~5u), 77, &is_new), 5);
+    assert_false(is_new);
+    assert_null(fm_map_find(&map, fm_map_pair(5, 5)));
+    assert_int_equal(map.len, 100000);
+    fm_map_release(&map);
+}
+
+static void test_error_context(void **state)
+{
+    (void)state;
+    struct fm_error err = FM_ERROR_INIT;
+    assert_int_equal(fm_error_set(&err, FM_DAMAGED, "string runs past the end"), FM_DAMAGED);
+    fm_error_context(&err, "entry %d", 17);
+    assert_int_equal(fm_error_context(&err, "reading %s", "scatter.prof"), FM_DAMAGED);
+    assert_string_equal(err.text, "reading scatter.prof: entry 17: string runs past the end");
+    assert_int_equal(fm_status_exit(err.status), 5);
+    assert_int_equal(fm_status_exit(FM_OK), 0);
+    fm_error_set_errno(&err, FM_CANNOT_WRITE, ENOSPC, "writing %s", "x");
+    assert_string_equal(err.text, "writing x: No space left on device");
+    for (int i = 0; i < 300; i++)
+        fm_error_context(&err, "a long way up");
+    assert_true(strlen(err.text) < sizeof err.text);
+    assert_int_equal(fm_error_set(NULL, FM_USAGE, "nobody listens"), FM_USAGE);
+}
+
+static void test_buffer(void **state)
+{
+    (void)state;
+    fm_autobuffer buf = FM_BUFFER_INIT;
+    assert_string_equal(fm_buffer_text(&buf), "");
+    for (int i = 0; i < 1000; i++)
+        fm_buffer_addf(&buf, "%d,", i % 10);
+    assert_int_equal(buf.len, 2000);
+    assert_memory_equal(buf.data + 1990, "5,6,7,8,9,", 11);
+    fm_buffer_clear(&buf);
+    fm_buffer_add(&buf, NULL, 0);
+    fm_buffer_add_varint(&buf, 300);
+    assert_int_equal(buf.len, 2);
+    assert_int_equal((uint8_t)buf.data[0], 0xac);
+    assert_int_equal((uint8_t)buf.data[1], 0x02);
+    free(fm_buffer_detach(&buf));
+    assert_int_equal(buf.len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_varint_limits), cmocka_unit_test(test_varint_too_long),
+        cmocka_unit_test(test_zigzag),        cmocka_unit_test(test_cursor_bytes),
+        cmocka_unit_test(test_crc32c),        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_map),           cmocka_unit_test(test_error_context),
+        cmocka_unit_test(test_buffer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,506 @@
+/* Profiles to files and back: nothing is lost, any prefix is valid, any damage is noticed. */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/buffer.h"
+#include "base/varint.h"
+#include "capture/format.h"
+#include "capture/reader.h"
+#include "capture/writer.h"
+#include "model/file.h"
+#include "scratch_file.h"
+
+static uint8_t *save(const struct fm_profile *p, size_t *len)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    int fd = fx_file();
+    assert_int_equal(fm_file_save(p, fd, &err), 0);
+    return fx_file_bytes(fd, len);
+}
+
+/* Some of everything. */
+static struct fm_profile *sample(void)
+{
+    struct fm_profile *p = fm_profile_new();
+    fm_profile_string(p, "used by nothing");
+    fm_profile_fact(p, "command", "python app.py");
+    struct fm_process process = { .pid = 12,
+                                  .parent_pid = 11,
+                                  .start_real_ns = UINT64_MAX,
+                                  .start_ns = 5,
+                                  .end_ns = 99,
+                                  .exit_status = -1,
+                                  .profiled = true,
+                                  .c_calls = true,
+                                  .cost_call_ps = 40000 };
+    process.exe = fm_profile_string(p, "/usr/bin/python3");
+    process.version = fm_profile_string(p, "3.13.0");
+    fm_profile_process(p, &process);
+    process.exit_status = 137;
+    process.profiled = process.c_calls = false;
+    process.forked = true;
+    fm_profile_process(p, &process);
+    struct fm_thread thread = { .process = 0,
+                                .tid = 12,
+                                .name = fm_profile_string(p, "Main"),
+                                .start_ns = 6,
+                                .end_ns = 98,
+                                .cpu_ns = 50 };
+    uint32_t first = fm_profile_thread(p, &thread);
+    uint32_t top = fx_node(p, p->threads.data[first].root, "main", 1, 90);
+    thread.tid = 13;
+    uint32_t second = fm_profile_thread(p, &thread);
+    uint32_t gen = fx_node(p, p->threads.data[second].root, "gen", 3, 40);
+    fm_profile_add(p, FM_METRIC_RESUMES, gen, 7);
+    fm_profile_add(p, FM_METRIC_SUSPENDED, gen, INT64_MAX);
+    fm_profile_add(p, FM_METRIC_MIN, top, 90);
+    fm_profile_add(p, FM_METRIC_MAX, top, 90);
+    fm_profile_add(p, FM_METRIC_TOTAL, top, -100); /* may be nonsense, must survive */
+    struct fm_function twin = p->functions.data[p->nodes.data[gen].func];
+    twin.flags = FM_FUNCTION_GENERATOR;
+    fm_profile_node(p, top, fm_profile_function_distinct(p, &twin));
+    fm_profile_note(p, 1, "lost", 3, "three calls");
+    fm_profile_note(p, FM_NONE, "unprofiled", 1, "a whole process");
+    struct fm_source source = { .file = fm_profile_string(p, "<exec>"),
+                                .state = FM_SOURCE_GENERATED,
+                                .text = fm_profile_string(p, "def f():\n    pass\n"),
+                                .mtime_ns = 1,
+                                .size_bytes = 18 };
+    fm_vec_push(&p->sources, source);
+    return p;
+}
+
+static void expect_same_text(const struct fm_profile *a, uint32_t x, const struct fm_profile *b,
+                             uint32_t y)
+{
+    assert_string_equal(fm_profile_text(a, x), fm_profile_text(b, y));
+}
+
+static void expect_same_functions(const struct fm_profile *a, const struct fm_profile *b)
+{
+    assert_int_equal(a->functions.len, b->functions.len);
+    for (size_t i = 0; i < a->functions.len; i++) {
+        const struct fm_function *f = &a->functions.data[i], *g = &b->functions.data[i];
+        assert_int_equal(f->kind, g->kind);
+        assert_int_equal(f->flags, g->flags);
+        assert_int_equal(f->line, g->line);
+        assert_int_equal(f->twin, g->twin);
+        expect_same_text(a, f->name, b, g->name);
+        expect_same_text(a, f->qualname, b, g->qualname);
+        expect_same_text(a, f->file, b, g->file);
+    }
+}
+
+static void expect_same_processes(const struct fm_profile *a, const struct fm_profile *b)
+{
+    assert_int_equal(a->processes.len, b->processes.len);
+    for (size_t i = 0; i < a->processes.len; i++) {
+        struct fm_process f = a->processes.data[i], g = b->processes.data[i];
+        expect_same_text(a, f.exe, b, g.exe);
+        expect_same_text(a, f.command, b, g.command);
+        expect_same_text(a, f.cwd, b, g.cwd);
+        expect_same_text(a, f.version, b, g.version);
+        assert_int_equal(f.pid, g.pid);
+        assert_int_equal(f.parent_pid, g.parent_pid);
+        assert_true(f.start_real_ns == g.start_real_ns);
+        assert_int_equal(f.start_ns, g.start_ns);
+        assert_int_equal(f.end_ns, g.end_ns);
+        assert_int_equal(f.exit_status, g.exit_status);
+        assert_int_equal(f.profiled, g.profiled);
+        assert_int_equal(f.forked, g.forked);
+        assert_int_equal(f.c_calls, g.c_calls);
+        assert_int_equal(f.cost_call_ps, g.cost_call_ps);
+    }
+}
+
+static void expect_same_trees(const struct fm_profile *a, const struct fm_profile *b)
+{
+    assert_int_equal(a->threads.len, b->threads.len);
+    for (size_t i = 0; i < a->threads.len; i++) {
+        assert_int_equal(a->threads.data[i].process, b->threads.data[i].process);
+        assert_int_equal(a->threads.data[i].tid, b->threads.data[i].tid);
+        assert_int_equal(a->threads.data[i].root, b->threads.data[i].root);
+        assert_int_equal(a->threads.data[i].start_ns, b->threads.data[i].start_ns);
+        assert_int_equal(a->threads.data[i].end_ns, b->threads.data[i].end_ns);
+        assert_int_equal(a->threads.data[i].cpu_ns, b->threads.data[i].cpu_ns);
+        expect_same_text(a, a->threads.data[i].name, b, b->threads.data[i].name);
+    }
+    assert_int_equal(a->nodes.len, b->nodes.len);
+    for (uint32_t i = 0; i < a->nodes.len; i++) {
+        assert_int_equal(a->nodes.data[i].parent, b->nodes.data[i].parent);
+        assert_int_equal(a->nodes.data[i].func, b->nodes.data[i].func);
+        assert_int_equal(a->nodes.data[i].thread, b->nodes.data[i].thread);
+        for (int m = 0; m < FM_METRIC_COUNT; m++)
+            assert_true(fm_profile_value(a, (enum fm_metric)m, i) ==
+                        fm_profile_value(b, (enum fm_metric)m, i));
+    }
+}
+
+static void expect_same_rest(const struct fm_profile *a, const struct fm_profile *b)
+{
+    assert_int_equal(a->notes.len, b->notes.len);
+    for (size_t i = 0; i < a->notes.len; i++) {
+        assert_int_equal(a->notes.data[i].process, b->notes.data[i].process);
+        assert_int_equal(a->notes.data[i].count, b->notes.data[i].count);
+        expect_same_text(a, a->notes.data[i].kind, b, b->notes.data[i].kind);
+        expect_same_text(a, a->notes.data[i].text, b, b->notes.data[i].text);
+    }
+    assert_int_equal(a->sources.len, b->sources.len);
+    for (size_t i = 0; i < a->sources.len; i++) {
+        assert_int_equal(a->sources.data[i].state, b->sources.data[i].state);
+        assert_int_equal(a->sources.data[i].mtime_ns, b->sources.data[i].mtime_ns);
+        assert_int_equal(a->sources.data[i].size_bytes, b->sources.data[i].size_bytes);
+        expect_same_text(a, a->sources.data[i].file, b, b->sources.data[i].file);
+        expect_same_text(a, a->sources.data[i].text, b, b->sources.data[i].text);
+    }
+    assert_int_equal(a->facts.len, b->facts.len);
+    for (size_t i = 0; i < a->facts.len; i++) {
+        expect_same_text(a, a->facts.data[i].key, b, b->facts.data[i].key);
+        expect_same_text(a, a->facts.data[i].value, b, b->facts.data[i].value);
+    }
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    size_t len, again_len;
+    struct fm_profile *p = sample();
+    uint8_t *bytes = save(p, &len);
+    assert_true(fm_file_recognise(bytes, len));
+    struct fm_profile *loaded = fm_file_load(bytes, len, "x", NULL);
+    assert_non_null(loaded);
+    expect_same_functions(p, loaded);
+    expect_same_processes(p, loaded);
+    expect_same_trees(p, loaded);
+    expect_same_rest(p, loaded);
+    uint8_t *again = save(loaded, &again_len);
+    assert_int_equal(again_len, len);
+    assert_memory_equal(again, bytes, len);
+    free(again);
+    free(bytes);
+    fm_profile_free(loaded);
+    fm_profile_free(p);
+}
+
+/* More nodes than fit into one block, and functions and threads that appear late. */
+static void test_many_blocks(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 1);
+    for (uint32_t i = 0; i < 100000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%u", i / 20);
+        if (i % 30000 == 29999)
+            root = fx_thread(p, i);
+        fx_node(p, i % 3 ? (uint32_t)p->nodes.len - 1 : root, name, i, (int64_t)i << 20);
+    }
+    size_t len;
+    uint8_t *bytes = save(p, &len);
+    struct fm_profile *loaded = fm_file_load(bytes, len, "x", NULL);
+    expect_same_functions(p, loaded);
+    expect_same_trees(p, loaded);
+    expect_same_rest(p, loaded);
+    fm_profile_free(loaded);
+    /* Cut in the middle of the last block of values: what came before is there with its numbers. */
+    loaded = fm_file_load(bytes, len * 3 / 4, "x", NULL);
+    assert_true(fx_note(loaded, "cut-off"));
+    assert_int_equal(fx_note(loaded, "damaged"), 0);
+    assert_true(loaded->nodes.len >= 32768);
+    for (uint32_t i = 0; i < 32768; i++)
+        assert_true(fm_profile_value(loaded, FM_METRIC_TOTAL, i) ==
+                    fm_profile_value(p, FM_METRIC_TOTAL, i));
+    fm_profile_free(loaded);
+    free(bytes);
+    fm_profile_free(p);
+}
+
+static void test_table_round_trip(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    p->flat = fm_calloc(1, sizeof *p->flat);
+    p->flat->sampled = true;
+    struct fm_flat_row f = { fx_function(p, "f"), 1, 1, 0, 2, 9, 0, 0, 0 };
+    struct fm_flat_row g = { fx_function(p, "g"), 5, 4, 3, 7, -9, 1, 2, 6 };
+    fm_vec_push(&p->flat->rows, f);
+    fm_vec_push(&p->flat->rows, g);
+    fm_vec_push(&p->flat->edges, ((struct fm_flat_edge){ 0, 1, 5, 4, 7, -9 }));
+    size_t len;
+    uint8_t *bytes = save(p, &len);
+    struct fm_profile *loaded = fm_file_load(bytes, len, "x", NULL);
+    assert_non_null(loaded->flat);
+    assert_true(loaded->flat->sampled);
+    assert_int_equal(loaded->flat->rows.len, 2);
+    fx_expect_row(loaded, loaded->flat, "f", 1, 1, 2, 9);
+    fx_expect_row(loaded, loaded->flat, "g", 5, 4, 7, -9);
+    assert_int_equal(loaded->flat->rows.data[1].resumes, 3);
+    assert_int_equal(loaded->flat->rows.data[1].min_ns, 1);
+    assert_int_equal(loaded->flat->rows.data[1].max_ns, 2);
+    assert_int_equal(loaded->flat->rows.data[1].suspended_ns, 6);
+    fx_expect_edge(loaded, loaded->flat, "f", "g", 5, 4, 7, -9);
+    fm_profile_free(loaded);
+    free(bytes);
+    fm_profile_free(p);
+}
+
+/* What a reader can do with a profile: used on everything that loads, so that a bad id shows. */
+static void use(const struct fm_profile *p)
+{
+    fm_flat_free(fm_flat_new(p, NULL));
+    for (size_t i = 0; i < p->threads.len; i++) {
+        assert_true(p->threads.data[i].process < p->processes.len);
+        assert_true(p->threads.data[i].root < p->nodes.len);
+    }
+    for (size_t i = 0; i < p->nodes.len; i++) {
+        assert_true(p->nodes.data[i].parent == FM_NONE || p->nodes.data[i].parent < i);
+        assert_true(p->nodes.data[i].func < p->functions.len);
+        assert_true(p->nodes.data[i].thread < p->threads.len);
+    }
+    for (size_t i = 0; i < p->notes.len; i++)
+        assert_true(p->notes.data[i].process == FM_NONE ||
+                    p->notes.data[i].process < p->processes.len);
+}
+
+static void test_every_prefix(void **state)
+{
+    (void)state;
+    struct fm_profile *p = sample();
+    size_t len, nodes_end = 0, processes_end = 0;
+    uint8_t *bytes = save(p, &len);
+    struct fm_reader reader;
+    struct fm_block block;
+    fm_reader_init(&reader, bytes, len, NULL);
+    while (fm_reader_next(&reader, &block)) {
+        if (block.type == FM_BLOCK_VALUES)
+            nodes_end = reader.at;
+        if (block.type == FM_BLOCK_PROCESSES)
+            processes_end = reader.at;
+    }
+    fm_reader_release(&reader);
+    for (size_t cut = 0; cut < len; cut++) {
+        struct fm_error err = FM_ERROR_INIT;
+        fm_autofree uint8_t *part = fm_malloc(cut);
+        memcpy(part, bytes, cut);
+        struct fm_profile *loaded = fm_file_load(part, cut, "part", &err);
+        if (cut < FM_FILE_HEADER_BYTES) {
+            assert_null(loaded);
+            assert_int_equal(err.status, cut < FM_FILE_MAGIC_BYTES ? FM_NOT_RECORDING : FM_DAMAGED);
+            continue;
+        }
+        assert_non_null(loaded);
+        use(loaded);
+        assert_true(fx_note(loaded, "cut-off"));
+        assert_int_equal(fx_note(loaded, "damaged"), 0);
+        assert_int_equal(loaded->processes.len, cut >= processes_end ? 2 : 0);
+        if (cut >= nodes_end)
+            expect_same_trees(p, loaded);
+        fm_profile_free(loaded);
+    }
+    free(bytes);
+    fm_profile_free(p);
+}
+
+static void test_every_flip(void **state)
+{
+    (void)state;
+    struct fm_profile *p = sample();
+    size_t len;
+    uint8_t *bytes = save(p, &len);
+    for (size_t at = 0; at < len; at++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            bytes[at] ^= (uint8_t)(1u << bit);
+            struct fm_profile *loaded = fm_file_load(bytes, len, "flipped", NULL);
+            if (at < FM_FILE_MAGIC_BYTES) {
+                assert_null(loaded);
+            } else {
+                assert_non_null(loaded);
+                use(loaded);
+                assert_true(fx_note(loaded, "damaged") || fx_note(loaded, "cut-off"));
+                fm_profile_free(loaded);
+            }
+            bytes[at] ^= (uint8_t)(1u << bit);
+        }
+    }
+    free(bytes);
+    fm_profile_free(p);
+}
+
+/* ---- files that are whole but wrong ---- */
+
+struct forged {
+    struct fm_writer writer;
+    int fd;
+};
+
+static void forge(struct forged *f)
+{
+    f->fd = fx_file();
+    fm_writer_init(&f->writer, f->fd);
+    fm_writer_start(&f->writer);
+}
+
+static void forge_block(struct forged *f, uint16_t type, size_t count, const uint64_t *numbers)
+{
+    fm_autobuffer payload = FM_BUFFER_INIT;
+    for (size_t i = 0; i < count; i++)
+        fm_buffer_add_varint(&payload, numbers[i]);
+    fm_writer_block(&f->writer, type, fm_buffer_text(&payload), payload.len);
+}
+
+#define BLOCK(f, type, ...)                                                                        \
+    forge_block(f, type, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t),                   \
+                (uint64_t[]){ __VA_ARGS__ })
+
+static struct fm_profile *forge_load(struct forged *f)
+{
+    size_t len;
+    fm_writer_end(&f->writer);
+    fm_autofree uint8_t *bytes = fx_file_bytes(f->fd, &len);
+    struct fm_profile *p = fm_file_load(bytes, len, "forged", NULL);
+    assert_non_null(p);
+    use(p);
+    return p;
+}
+
+/* One process, one thread; the strings "f" and "total"; one function; the metric "total". */
+static void forge_begin(struct forged *f)
+{
+    forge(f);
+    BLOCK(f, FM_BLOCK_STRINGS, 1, 2, 1, 'f', 5, 't', 'o', 't', 'a', 'l');
+    BLOCK(f, FM_BLOCK_METRICS, 40, 1, 1, 2);
+    BLOCK(f, FM_BLOCK_PROCESSES, 0, 1, 1, 77);
+    BLOCK(f, FM_BLOCK_THREADS, 0, 1, 2, 0, 5);
+    BLOCK(f, FM_BLOCK_FUNCTIONS, 0, 1, 5, 0, 0, 3, 1, 1);
+}
+
+static void test_known_bytes(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_NODES, 0, 3, 2, 0, 1, 2, 0, 0, 0);
+    BLOCK(&f, FM_BLOCK_VALUES, 1, 2, 1, 40, 200, 60); /* zig-zag: 100 and 30 */
+    BLOCK(&f, 999, 1, 2, 3);                          /* a block of the future */
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(p->notes.len, 0);
+    assert_int_equal(p->processes.data[0].pid, 77);
+    assert_int_equal(p->nodes.len, 3);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_TOTAL, 1), 100);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_TOTAL, 2), 30);
+    assert_int_equal(p->nodes.data[2].parent, 0);
+    struct fm_flat *flat = fm_flat_new(p, NULL);
+    fx_expect_row(p, flat, "f", 0, 0, 130, 130);
+    fm_flat_free(flat);
+    fm_profile_free(p);
+}
+
+static void test_undefined_ids(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    /* A root of an unknown thread, a parent before the first node, a function never defined. */
+    BLOCK(&f, FM_BLOCK_NODES, 0, 5, 2, 0, 0, 7, 2, 1, 0, 9, 0, 0, 88);
+    BLOCK(&f, FM_BLOCK_THREADS, 1, 1, 1, 66); /* of an unknown process */
+    BLOCK(&f, FM_BLOCK_FLAT_EDGES, 0, 1, 2, 5, 6);
+    BLOCK(&f, FM_BLOCK_NOTES, 0, 1, 4, 50, 91, 1, 92);
+    BLOCK(&f, FM_BLOCK_RUN, 0, 1, 2, 93, 94);
+    struct fm_profile *p = forge_load(&f);
+    assert_true(fx_note(p, "damaged"));
+    assert_int_equal(p->nodes.len, 4 + 1); /* two roots, two calls, the root of thread 1 */
+    fm_profile_free(p);
+}
+
+static void test_nonsense_blocks(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_STRINGS, 1, 1, 1, 'g');            /* defined again */
+    BLOCK(&f, FM_BLOCK_STRINGS, 3, 1000000, 1, 'g');      /* fewer than it says */
+    BLOCK(&f, FM_BLOCK_STRINGS, 3, 1, 50, 'g');           /* past the end */
+    BLOCK(&f, FM_BLOCK_NODES, 0, UINT32_MAX, UINT32_MAX); /* overflow */
+    BLOCK(&f, FM_BLOCK_NODES, 0, UINT64_MAX, 2, 0);
+    BLOCK(&f, FM_BLOCK_NODES, UINT32_MAX - 1ul, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    BLOCK(&f, FM_BLOCK_NODES, 0, 4, 0);                    /* rows without columns */
+    BLOCK(&f, FM_BLOCK_FUNCTIONS, 0, 1, 5, 0, 0, 3, 1, 1); /* defined again */
+    BLOCK(&f, FM_BLOCK_VALUES, 0, 1, 60000);
+    BLOCK(&f, FM_BLOCK_VALUES, 0);
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(p->notes.len, 1);
+    assert_int_equal(fx_note(p, "damaged"), 10);
+    assert_int_equal(p->nodes.len, 1);
+    fm_profile_free(p);
+}
+
+/* Values of nodes that are not there, of metrics that nobody knows; values given twice add up. */
+static void test_values(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_NODES, 0, 2, 2, 0, 1, 0, 0);
+    BLOCK(&f, FM_BLOCK_VALUES, 1, 1, 2, 40, 41, 10, 99);
+    BLOCK(&f, FM_BLOCK_VALUES, 1, 3, 1, 40, 6, 8, 8);
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_TOTAL, 1), 8);
+    assert_int_equal(p->nodes.len, 2);
+    fm_profile_free(p);
+}
+
+static void test_missing_block(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    f.writer.blocks += 2; /* as if two blocks had been taken out */
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(fx_note(p, "damaged"), 2);
+    fm_profile_free(p);
+}
+
+/* A lost block in the middle costs its own nodes and those below them, nothing else. */
+static void test_lost_nodes(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_NODES, 0, 2, 2, 0, 1, 0, 0);
+    BLOCK(&f, FM_BLOCK_NODES, 5, 3, 2, 5, 1, 4, 0, 0, 0); /* 2…4 are lost; parents 0, 5, 3 */
+    BLOCK(&f, FM_BLOCK_VALUES, 5, 3, 1, 40, 20, 10, 2);
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(p->nodes.len, 4);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_TOTAL, 2), 10);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_TOTAL, 3), 5);
+    assert_int_equal(p->nodes.data[3].parent, 2);
+    assert_int_equal(fx_note(p, "damaged"), 1);
+    fm_profile_free(p);
+}
+
+static void test_no_space(void **state)
+{
+    (void)state;
+    struct fm_error err = FM_ERROR_INIT;
+    struct fm_profile *p = sample();
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(fm_file_save(p, full, &err), FM_CANNOT_WRITE);
+    assert_string_equal(err.text, "writing the recording: No space left on device");
+    close(full);
+    fm_profile_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_many_blocks),
+        cmocka_unit_test(test_table_round_trip), cmocka_unit_test(test_every_prefix),
+        cmocka_unit_test(test_every_flip),       cmocka_unit_test(test_known_bytes),
+        cmocka_unit_test(test_undefined_ids),    cmocka_unit_test(test_nonsense_blocks),
+        cmocka_unit_test(test_values),           cmocka_unit_test(test_missing_block),
+        cmocka_unit_test(test_lost_nodes),       cmocka_unit_test(test_no_space),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
