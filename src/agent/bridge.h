@@ -1,0 +1,17 @@
+/*
+ * The way from the agent to everything that is not needed inside a running program: libfathom.so,
+ * a plain library beside the agent that turns a snapshot of a live store into a file. It is loaded
+ * only when the program asks for a result, so the agent itself stays small and free of dependencies.
+ */
+#ifndef FM_AGENT_BRIDGE_H
+#define FM_AGENT_BRIDGE_H
+
+#include "agent/python.h"
+
+/* snapshot bytes, format name → bytes of a file in that format. NULL with an exception. */
+PyObject *fm_bridge_convert(PyObject *snapshot, const char *format);
+
+/* Write the snapshot to a file; the format follows from its name. −1 with an exception. */
+int fm_bridge_save(PyObject *snapshot, const char *path, int overwrite);
+
+#endif

@@ -1,0 +1,348 @@
+/* The calls collector: life cycle and slow paths; see collector.h. */
+#include "agent/collector.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/functions.h"
+#include "agent/hooks.h"
+#include "agent/sources.h"
+#include "agent/start.h"
+#include "agent/threads.h"
+
+#define DEFAULT_NODE_LIMIT 32000000u /* 2 GB of contexts; far more than any view can use */
+
+/* Matches no function: ids of functions are small. */
+const struct fm_live_node fm_no_child = { .func = UINT32_MAX };
+
+/* The one piece of global state: which collectors exist. The GIL protects it. */
+static struct fm_collector *collectors[FM_SLOTS];
+
+struct fm_collector *fm_collector_at(int slot)
+{
+    return collectors[slot];
+}
+
+/* ---- life cycle -------------------------------------------------------------------------- */
+
+static int take_slot(void)
+{
+    for (int slot = 0; slot < FM_SLOTS; slot++)
+        if (!collectors[slot])
+            return slot;
+    PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
+    return -1;
+}
+
+static void copy_path(char *out, size_t size, const char *path)
+{
+    out[0] = '\0';
+    if (path && strlen(path) < size)
+        strcpy(out, path);
+}
+
+void fm_collector_forget(struct fm_collector *c)
+{
+    fm_store_close(&c->store);
+    fm_functions_reset(c);
+    fm_sources_reset(c);
+    fm_table_release(&c->children);
+    fm_table_release(&c->pauses);
+    c->last_pause = NULL;
+    c->thread_count = 0;
+    c->overflow_root = NULL;
+    c->free_threads = NULL; /* their stacks lay in the store */
+}
+
+/* Begin a new, empty store. */
+static int open_store(struct fm_collector *c)
+{
+    const char *more = c->more_folder[0] ? c->more_folder : NULL;
+    if (fm_store_open(&c->store, c->folder[0] ? c->folder : NULL, more) < 0) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    fm_start_describe_process(c, 0);
+    return 0;
+}
+
+struct fm_collector *fm_collector_new(const struct fm_options *options)
+{
+    int slot = take_slot();
+    if (slot < 0 || fm_functions_prepare(slot) < 0)
+        return NULL;
+    struct fm_collector *c = PyMem_RawCalloc(1, sizeof *c);
+    if (!c || fm_threads_prepare() < 0) {
+        PyMem_RawFree(c);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    c->slot = slot;
+    c->c_calls = options->c_calls;
+    c->keep_code = options->keep_code;
+    c->timer = Py_XNewRef(options->timer);
+    c->timer_unit = options->timer_unit;
+    c->next_func = 1;
+    c->store.fd = c->store.more_fd = -1;
+    c->node_limit = DEFAULT_NODE_LIMIT;
+    copy_path(c->folder, sizeof c->folder, options->folder);
+    copy_path(c->more_folder, sizeof c->more_folder, options->more_folder);
+    collectors[slot] = c;
+    if (open_store(c) < 0) {
+        fm_collector_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void fm_collector_free(struct fm_collector *c)
+{
+    if (!c)
+        return;
+    if (c->running && fm_collector_stop(c) < 0)
+        PyErr_Clear();
+    collectors[c->slot] = NULL;
+    c->keep_code = false; /* forgetting drops what was held for getstats() */
+    fm_collector_forget(c);
+    Py_XDECREF(c->timer);
+    PyMem_RawFree(c);
+}
+
+int fm_collector_start(struct fm_collector *c)
+{
+    if (c->running)
+        return 0;
+    if (fm_hooks_install(c) < 0)
+        return -1;
+    c->running = true;
+    return 0;
+}
+
+int fm_collector_stop(struct fm_collector *c)
+{
+    if (!c->running)
+        return 0;
+    c->running = false;
+    int rc = fm_hooks_remove(c);
+    fm_threads_detach_all(c);
+    return rc;
+}
+
+int fm_collector_clear(struct fm_collector *c)
+{
+    fm_threads_detach_all(c);
+    fm_collector_forget(c);
+    return open_store(c);
+}
+
+void fm_collector_mark_end(struct fm_collector *c)
+{
+    struct fm_live_header *header = c->store.header;
+    if (!header || c->forked)
+        return;
+    fm_threads_look(c);
+    struct fm_clock_pair now = fm_clock_pair_now();
+    header->later_ticks = now.ticks;
+    header->later_ns = now.ns;
+    header->end_ticks = now.ticks;
+    header->flags |= FM_LIVE_ENDED;
+}
+
+/* With a timer of the program's own a tick is what it counts: tell the reader its length. */
+static void describe_timer(struct fm_collector *c)
+{
+    struct fm_live_header *header = c->store.header;
+    double tick_seconds = c->timer_unit > 0 ? c->timer_unit : 1e-9;
+    header->later_ticks = header->start_ticks + 1000000000u;
+    header->later_ns = header->start_ns + (uint64_t)(tick_seconds * 1e18);
+    header->end_ticks = c->running ? fm_collector_timer(c) : 0;
+}
+
+PyObject *fm_collector_snapshot(struct fm_collector *c)
+{
+    fm_collector_mark_end(c);
+    if (c->timer)
+        describe_timer(c);
+    size_t bytes = FM_LIVE_PAGE;
+    for (uint32_t i = 0; i < c->store.chunk_count; i++)
+        bytes += c->store.chunks[i]->bytes;
+    PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    if (!result)
+        return NULL;
+    char *out = PyBytes_AS_STRING(result);
+    memcpy(out, c->store.header, FM_LIVE_PAGE);
+    out += FM_LIVE_PAGE;
+    for (uint32_t i = 0; i < c->store.chunk_count; i++) {
+        memcpy(out, c->store.chunks[i], c->store.chunks[i]->bytes);
+        out += c->store.chunks[i]->bytes;
+    }
+    return result;
+}
+
+uint64_t fm_collector_timer(struct fm_collector *c)
+{
+    struct fm_raised raised = fm_python_put_aside();
+    PyObject *value = PyObject_CallNoArgs(c->timer);
+    uint64_t ticks = 0;
+    if (value && c->timer_unit > 0)
+        ticks = (uint64_t)PyLong_AsLongLong(value);
+    else if (value)
+        ticks = (uint64_t)(int64_t)(PyFloat_AsDouble(value) * 1e9);
+    if (!value || PyErr_Occurred())
+        PyErr_WriteUnraisable(c->timer);
+    Py_XDECREF(value);
+    fm_python_put_back(raised);
+    return ticks;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------- */
+
+/* No room for another context: the calls of `f` are added up in one node for all of them. */
+static struct fm_live_node *shared_node(struct fm_collector *c, struct fm_func *f)
+{
+    uint64_t key = (uint64_t)UINT32_MAX << 32 | f->id;
+    struct fm_live_node *node = fm_table_find(&c->children, key);
+    c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
+    if (node)
+        return node;
+    node = fm_store_node(&c->store, c->overflow_root->id, f->id);
+    if (node) {
+        node->last_child = (uintptr_t)&fm_no_child;
+        fm_table_set(&c->children, key, node);
+    }
+    return node;
+}
+
+static struct fm_live_node *new_node(struct fm_collector *c, struct fm_thread *t,
+                                     struct fm_live_node *parent, struct fm_func *f, uint64_t key)
+{
+    struct fm_live_node *node = NULL;
+    if (c->store.next_node < c->node_limit)
+        node = fm_store_node(&c->store, parent->id, f->id);
+    if (!node)
+        return shared_node(c, f);
+    node->last_child = (uintptr_t)&fm_no_child;
+    fm_table_set(&c->children, key, node);
+    if (!t->live->name[0])
+        fm_thread_learn_name(t);
+    return node;
+}
+
+/* `node` is the child called now: remember it, and that it came after the one before. */
+static void guess_next(struct fm_live_node *parent, struct fm_live_node *node)
+{
+    struct fm_live_node *before = (struct fm_live_node *)(uintptr_t)parent->last_child;
+    ptrdiff_t distance = node - before;
+    if (before != &fm_no_child && distance >= INT32_MIN && distance <= INT32_MAX)
+        before->next_hint = (int32_t)distance;
+    parent->last_child = (uintptr_t)node;
+}
+
+struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread *t,
+                                        struct fm_live_node *parent, struct fm_func *f,
+                                        const void *key)
+{
+    if (__builtin_expect(f->id != 0, 1)) {
+        struct fm_live_node *known =
+            fm_table_find(&c->children, (uint64_t)parent->id << 32 | f->id);
+        if (__builtin_expect(known != NULL, 1)) {
+            guess_next(parent, known);
+            return known;
+        }
+    }
+    int saved_errno = errno;
+    struct fm_live_node *node = NULL;
+    if (f->id || fm_function_define(c, f, key))
+        node = new_node(c, t, parent, f, (uint64_t)parent->id << 32 | f->id);
+    else
+        c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
+    if (node && node->parent == parent->id)
+        guess_next(parent, node);
+    errno = saved_errno;
+    return node;
+}
+
+void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_thread *t, const void *key,
+                                  uint64_t now)
+{
+    struct fm_live_frame *frame = t->top;
+    if (frame == t->base)
+        return; /* entered before recording began: not ours to count */
+    while (frame > t->base && frame->key != (uintptr_t)key)
+        frame--;
+    if (frame == t->base) {
+        c->store.header->lost[FM_LIVE_LOST_EVENTS]++;
+        return;
+    }
+    /* Calls above it ended without telling: close them now. */
+    while (t->top > frame) {
+        c->store.header->lost[FM_LIVE_LOST_EVENTS]++;
+        fm_pop(t, now);
+    }
+    fm_pop(t, now);
+}
+
+/* ---- generators -------------------------------------------------------------------------- */
+
+static struct fm_live_resumed *resumed_of(struct fm_collector *c, struct fm_live_node *node)
+{
+    if (!node->resumed)
+        node->resumed = (uintptr_t)fm_store_resumed(&c->store, node->id);
+    return (struct fm_live_resumed *)(uintptr_t)node->resumed;
+}
+
+static inline struct fm_pause *find_pause(struct fm_collector *c, const void *frame)
+{
+    if (c->last_pause && c->last_pause->frame == frame)
+        return c->last_pause;
+    struct fm_pause *pause = fm_table_find(&c->pauses, (uint64_t)(uintptr_t)frame);
+    if (pause)
+        c->last_pause = pause;
+    return pause;
+}
+
+static struct fm_pause *new_pause(struct fm_collector *c, const void *frame)
+{
+    struct fm_pause *pause = fm_agent_alloc(sizeof *pause);
+    if (!pause || !fm_table_set(&c->pauses, (uint64_t)(uintptr_t)frame, pause))
+        return NULL;
+    pause->frame = frame;
+    return pause;
+}
+
+void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, const void *frame,
+              uint64_t now)
+{
+    struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)t->top->node;
+    bool matched = t->top->key == (uintptr_t)key;
+    fm_leave(c, t, key, now);
+    if (!matched)
+        return;
+    struct fm_pause *pause = find_pause(c, frame);
+    if (!pause)
+        pause = new_pause(c, frame);
+    if (pause) {
+        pause->node = node;
+        pause->since_ticks = now;
+    }
+}
+
+void fm_resume(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key,
+               const void *frame)
+{
+    struct fm_live_node *node = fm_push(c, t, f, key);
+    if (!node)
+        return;
+    struct fm_live_resumed *resumed = resumed_of(c, node);
+    if (resumed)
+        resumed->resumes++;
+    struct fm_pause *pause = find_pause(c, frame);
+    uint64_t now = fm_collector_now(c);
+    if (pause && pause->node) {
+        struct fm_live_resumed *paused = resumed_of(c, pause->node);
+        if (paused)
+            paused->suspended_ticks += now - pause->since_ticks;
+        pause->node = NULL;
+    }
+    fm_opened(t, now);
+}

@@ -1,0 +1,115 @@
+/*
+ * CPython as the agent needs it: the only header of the agent that compares versions.
+ *
+ * Everything else in this folder is written against the names defined here.
+ */
+#ifndef FM_AGENT_PYTHON_H
+#define FM_AGENT_PYTHON_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x03100000
+#error "the agent knows CPython 3.11 to 3.15"
+#endif
+#ifdef Py_GIL_DISABLED
+#error "the agent relies on the GIL; free-threaded builds are not supported yet"
+#endif
+
+/* From 3.12 on, sys.monitoring (PEP 669) reports calls; before, the profile function and the
+ * frame-evaluation hook (PEP 523) do. */
+#define FM_HAS_MONITORING (PY_VERSION_HEX >= 0x030c0000)
+
+/* The address of the running Python frame. For a generator it is part of the generator object, so
+ * it names the generator from its start to its end. Never dereferenced. */
+static inline const void *fm_python_frame(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return PyThreadState_GetUnchecked()->current_frame;
+#else
+    return _PyThreadState_UncheckedGet()->cframe->current_frame;
+#endif
+}
+
+/* Numbers of a code object that the agent keeps beside it ("code extra"), read without a call. The
+ * layout of this record is not public; fm_python_code_extra_works() proves it before it is used. */
+struct fm_code_extra {
+    Py_ssize_t size;
+    void *slots[1];
+};
+
+static inline void *fm_python_code_extra(PyCodeObject *code, Py_ssize_t index)
+{
+    struct fm_code_extra *extra = code->co_extra;
+    return extra && index < extra->size ? extra->slots[index] : NULL;
+}
+
+static inline Py_ssize_t fm_python_code_extra_request(freefunc free_it)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    return PyUnstable_Eval_RequestCodeExtraIndex(free_it);
+#else
+    return _PyEval_RequestCodeExtraIndex(free_it);
+#endif
+}
+
+static inline int fm_python_code_extra_set(PyCodeObject *code, Py_ssize_t index, void *value)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    return PyUnstable_Code_SetExtra((PyObject *)code, index, value);
+#else
+    return _PyCode_SetExtra((PyObject *)code, index, value);
+#endif
+}
+
+static inline int fm_python_code_extra_works(PyCodeObject *code, Py_ssize_t index)
+{
+    int probe, ok;
+    if (fm_python_code_extra_set(code, index, &probe) < 0)
+        return 0;
+    ok = fm_python_code_extra(code, index) == &probe;
+    return fm_python_code_extra_set(code, index, NULL) == 0 && ok;
+}
+
+/* The raised exception, put aside while the agent calls Python's C API. */
+#if PY_VERSION_HEX >= 0x030c0000
+struct fm_raised {
+    PyObject *value;
+};
+static inline struct fm_raised fm_python_put_aside(void)
+{
+    return (struct fm_raised){ PyErr_GetRaisedException() };
+}
+static inline void fm_python_put_back(struct fm_raised raised)
+{
+    PyErr_SetRaisedException(raised.value);
+}
+#else
+struct fm_raised {
+    PyObject *type, *value, *traceback;
+};
+static inline struct fm_raised fm_python_put_aside(void)
+{
+    struct fm_raised raised;
+    PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
+    return raised;
+}
+static inline void fm_python_put_back(struct fm_raised raised)
+{
+    PyErr_Restore(raised.type, raised.value, raised.traceback);
+}
+#endif
+
+/* The dictionary of a type, borrowed for as long as the type lives; NULL if it has none. */
+static inline PyObject *fm_python_type_dict(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    PyObject *dict = PyType_GetDict(type);
+    Py_XDECREF(dict); /* the type keeps it */
+    return dict;
+#else
+    return type->tp_dict;
+#endif
+}
+
+#endif

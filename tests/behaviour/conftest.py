@@ -1,0 +1,52 @@
+"""What the behaviour tests share: the matrix of Pythons, and running code inside one of them."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import pythons
+
+REPO = Path(__file__).resolve().parents[2]
+FATHOM = os.environ.get("FATHOM") or str(REPO / "build" / "fathom")
+PACKAGE = str(Path(FATHOM).resolve().parent / "python")
+VERSIONS = ["3.11", "3.12", "3.13", "3.14", "3.15"]
+
+
+def pytest_sessionstart(session):
+    missing = pythons.missing()
+    if missing:
+        pytest.exit(f"required Pythons are not here: {' '.join(missing)}", returncode=3)
+
+
+@pytest.fixture(params=VERSIONS)
+def python(request):
+    """The path of an interpreter; the test runs once for each version of the matrix."""
+    path = pythons.interpreters().get(request.param)
+    if not path:
+        pytest.skip(f"no CPython {request.param} on this machine (tools/pythons provide)")
+    return path
+
+
+@pytest.fixture
+def inside(python, tmp_path):
+    """Run a piece of code in the interpreter, with the package; what it assigns to `result` comes
+    back (through JSON)."""
+
+    def call(code, **options):
+        script = tmp_path / "inside.py"
+        script.write_text(
+            "import json, sys\nimport fathom\n" + textwrap.dedent(code)
+            + "\nprint('RESULT', json.dumps(result))\n"
+        )
+        env = dict(os.environ, PYTHONPATH=PACKAGE, PYTHONHASHSEED="0")
+        done = subprocess.run([python, str(script)], env=env, capture_output=True, text=True,
+                              timeout=300, cwd=tmp_path, **options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.split("RESULT", 1)[1])
+
+    return call
