@@ -1,0 +1,124 @@
+/* The options of `fathom run`; see run_options.h. */
+#include "commands/run_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "commands/verb.h"
+
+static const char help[] =
+    "usage: fathom run [options] app.py [arguments…]\n"
+    "       fathom run [options] -m module | -c code | - [arguments…]\n"
+    "       fathom run [options] command [arguments…]\n"
+    "\n"
+    "Runs the program as it would run without Fathom and profiles it and every Python that it\n"
+    "starts, directly or through other programs. All of it becomes one recording.\n"
+    "\n"
+    "  --calls         record every call: how often, how long, from where (the default)\n"
+    "  --no-c-calls    leave out calls of C functions; costs less\n"
+    "  -o NAME         the recording; default: app.fathom, app-2.fathom, …\n"
+    "                  NAME.prof or NAME.pstats: in the format of cProfile\n"
+    "                  in NAME: %p pid, %h host, %r rank, %n first free number, %s script,\n"
+    "                  %t time, %% percent sign\n"
+    "  --force         overwrite an existing NAME\n"
+    "  --python PATH   the interpreter for scripts, -m, -c and -; default: python3 on PATH\n"
+    "  -q, --quiet     no table at the end\n"
+    "\n"
+    "The exit status is the program's own. See docs/run.md.\n";
+
+/* Is `word` the option `name`, and if it takes a value, which? Advances `*at` past both. */
+static bool take_value(const char *name, char **words, int *at, const char **ret_value)
+{
+    const char *word = words[*at];
+    size_t len = strlen(name);
+    if (strncmp(word, name, len) != 0)
+        return false;
+    if (word[len] == '\0') {
+        *ret_value = words[*at + 1]; /* NULL at the end */
+        *at += *ret_value ? 2 : 1;
+        return true;
+    }
+    bool is_long = name[1] == '-';
+    if (is_long && word[len] != '=')
+        return false;
+    *ret_value = word + len + is_long;
+    *at += 1;
+    return true;
+}
+
+static bool take_flag(const char *name, char **words, int *at)
+{
+    if (strcmp(words[*at], name) != 0)
+        return false;
+    *at += 1;
+    return true;
+}
+
+/* Collectors of the design which this version does not have are told apart from typing errors. */
+static int refuse(const char *word)
+{
+    static const char *const planned[] = { "--sample", "--lines", "--trace", "--memory",
+                                           "--waits" };
+    for (size_t i = 0; i < FM_COUNT(planned); i++)
+        if (strcmp(word, planned[i]) == 0)
+            return fm_verb_usage("run", "the collector %s is not in this version; there is --calls",
+                                 word);
+    return fm_verb_usage("run", "unknown option %s", word);
+}
+
+/* One option at words[*at]. −1: taken; −2: the command begins here; else the exit status. */
+static int parse_one(struct fm_run_options *options, char **words, int *at)
+{
+    const char *word = words[*at];
+    const char *value = "";
+    if (word[0] != '-' || strcmp(word, "-") == 0 || strncmp(word, "-m", 2) == 0 ||
+        (strncmp(word, "-c", 2) == 0))
+        return -2;
+    if (take_flag("--", words, at))
+        return -2;
+    if (take_value("-o", words, at, &value) || take_value("--output", words, at, &value)) {
+        options->output = value;
+        return value && *value ? -1 : fm_verb_usage("run", "-o needs a name");
+    }
+    if (take_value("--python", words, at, &value)) {
+        options->python = value;
+        return value && *value ? -1 : fm_verb_usage("run", "--python needs a path");
+    }
+    if (take_flag("--calls", words, at))
+        return -1;
+    if (take_flag("--no-c-calls", words, at)) {
+        options->c_calls = false;
+        return -1;
+    }
+    if (take_flag("--force", words, at)) {
+        options->force = true;
+        return -1;
+    }
+    if (take_flag("-q", words, at) || take_flag("--quiet", words, at)) {
+        options->quiet = true;
+        return -1;
+    }
+    if (take_flag("-h", words, at) || take_flag("--help", words, at)) {
+        fputs(help, stdout);
+        return 0;
+    }
+    return refuse(word);
+}
+
+int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
+{
+    *options = (struct fm_run_options){ .c_calls = true };
+    int at = 1, rc = -1;
+    while (at < argc && rc == -1)
+        rc = parse_one(options, argv, &at);
+    if (rc >= 0)
+        return rc;
+    if (at >= argc)
+        return fm_verb_usage("run", "there is nothing to run");
+    options->command = argv + at;
+    const char *word = argv[at];
+    if ((strcmp(word, "-m") == 0 || strcmp(word, "-c") == 0) && at + 1 == argc)
+        return fm_verb_usage("run", "%s needs %s", word, word[1] == 'm' ? "a module" : "code");
+    return -1;
+}

@@ -1,0 +1,19 @@
+/*
+ * The options of `fathom run`. They end at the first word that is not one: the command.
+ */
+#ifndef FM_COMMANDS_RUN_OPTIONS_H
+#define FM_COMMANDS_RUN_OPTIONS_H
+
+#include <stdbool.h>
+
+struct fm_run_options {
+    const char *output; /* -o, NULL if not given */
+    const char *python; /* --python, NULL if not given */
+    bool force, quiet, c_calls;
+    char **command;     /* NULL-terminated, at least one word */
+};
+
+/* −1 to go on; otherwise the exit status with which to end: help was shown, or a sentence. */
+int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,71 @@
+"""Running programs plain and under `fathom run`, for the tests of the launcher."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+FATHOM = os.environ.get("FATHOM") or str(REPO / "build" / "fathom")
+PROGRAMS = REPO / "tests" / "programs"
+TIMEOUT = 120
+
+
+def program(name: str) -> str:
+    return str(PROGRAMS / name)
+
+
+def plain(*command: str, **options) -> subprocess.CompletedProcess:
+    """Run a command as it is; stdout and stderr as text."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    if "input" in options:
+        del options["stdin"]
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=False,
+                          **options)
+
+
+def fathom(*words: str, **options) -> subprocess.CompletedProcess:
+    return plain(FATHOM, *words, **options)
+
+
+def run(*words: str, python: str = sys.executable, output: str | Path | None = None,
+        quiet: bool = True, **options) -> subprocess.CompletedProcess:
+    """fathom run, with that interpreter for scripts; quiet, so that stderr is the program's."""
+    front = ["run", "--python", python]
+    if quiet:
+        front.append("--quiet")
+    if output:
+        front += ["-o", str(output)]
+    return fathom(*front, *words, **options)
+
+
+def start(*command: str, **options) -> subprocess.Popen:
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.fixture(autouse=True)
+def own_run_folders(tmp_path_factory, monkeypatch):
+    """The folders of this test's runs lie apart from everybody else's."""
+    monkeypatch.setenv("FATHOM_TMPDIR", str(tmp_path_factory.mktemp("runs")))
+
+
+def run_folders() -> list[str]:
+    """The folders of this test's runs that exist just now."""
+    return sorted(str(path) for path in Path(os.environ["FATHOM_TMPDIR"]).iterdir())
+
+
+def preload_library() -> str:
+    """Where the command finds its preload library when it is not told where."""
+    folder = os.environ.get("FATHOM_AGENTS")
+    candidates = [Path(folder)] if folder else [
+        Path(FATHOM).resolve().parent / "python" / "fathom",
+        *Path(FATHOM).resolve().parent.parent.glob("lib/python3*/*-packages/fathom")]
+    return str(next(path for path in (candidate / "libfathom_preload.so"
+                                      for candidate in candidates) if path.is_file()))

@@ -1,0 +1,243 @@
+"""What `fathom run CMD` runs, and that every Python below it is profiled."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+
+import pytest
+
+import launch
+import pythons
+from launch import own_run_folders  # noqa: F401 (a fixture)
+
+INTERPRETERS = pythons.interpreters()
+NEWEST = list(INTERPRETERS.values())[-1] if INTERPRETERS else sys.executable
+PROFILED = launch.program("profiled.py")
+CHILDREN = launch.program("starts_children.py")
+WAYS = ("subprocess subprocess_empty_env subprocess_shell subprocess_close_fds_false"
+        " subprocess_preexec large_env system popen c_popen execv execve execvp execvpe execle"
+        " fexecve posix_spawn posix_spawnp spawnv env_i fork spawn_pool forkserver_pool").split()
+
+pytestmark = pytest.mark.skipif(not INTERPRETERS, reason="no interpreter of the matrix is here")
+
+
+@pytest.fixture(params=sorted(INTERPRETERS))
+def python(request):
+    return INTERPRETERS[request.param]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_children_are_profiled(python, way, tmp_path):
+    done = launch.run(CHILDREN, way, python=python, output=tmp_path / "o.fathom")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "profiled child\n", "")
+
+
+def test_child_with_its_own_preload(python, tmp_path):
+    done = launch.run(CHILDREN, "user_preload_kept", python=python, output=tmp_path / "o.fathom")
+    assert (done.stdout, done.stderr) == ("profiled libc.so.6\n", "")
+
+
+@pytest.mark.parametrize("way", ["system", "subprocess", "popen"])
+def test_child_failure_is_seen(way, tmp_path):
+    code = {"system": "import os; print(os.system('exit 3'))",
+            "subprocess": "import subprocess; print(subprocess.call('exit 3', shell=True))",
+            "popen": "import os; print(os.popen('exit 3').close())"}[way]
+    alone = launch.plain(sys.executable, "-c", code)
+    under = launch.run("-c", code, output=tmp_path / "o.fathom")
+    assert (under.stdout, under.returncode) == (alone.stdout, alone.returncode)
+
+
+def test_system_treats_signals_as_before(tmp_path):
+    """The shell sees default SIGINT and SIGQUIT and the caller's mask, and ours come back."""
+    code = ("import os, signal\n"
+            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\n"
+            "before = signal.getsignal(signal.SIGINT)\n"
+            "os.system('grep ^Sig[BIC] /proc/self/status')\n"
+            "print(signal.getsignal(signal.SIGINT) is before,"
+            " signal.pthread_sigmask(signal.SIG_BLOCK, []))\n"
+            "print(os.system('kill -TERM $$'), os.system('/no/such/program 2>/dev/null'))\n")
+    alone = launch.plain(sys.executable, "-u", "-c", code)
+    under = launch.run(sys.executable, "-u", "-c", code, output=tmp_path / "o.fathom")
+    assert under.stdout == alone.stdout
+
+
+def test_shell_command(python, tmp_path):
+    done = launch.run("sh", "-c", f"'{python}' '{PROFILED}' one; '{python}' '{PROFILED}' two",
+                      output=tmp_path / "o.fathom")
+    assert done.stdout == "profiled one\nprofiled two\n"
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_make_command(python, tmp_path):
+    (tmp_path / "Makefile").write_text(f"all:\n\t@'{python}' '{PROFILED}' made\n")
+    done = launch.run("make", "-s", "all", output=tmp_path / "o.fathom", cwd=tmp_path)
+    assert done.stdout == "profiled made\n"
+
+
+def test_interpreter_as_the_command(python, tmp_path):
+    done = launch.run(python, "-X", "utf8", PROFILED, "x", output=tmp_path / "o.fathom")
+    assert done.stdout == "profiled x\n"
+
+
+def test_script_with_interpreter_line(python, tmp_path):
+    script = tmp_path / "tool"
+    script.write_text(f"#!{python}\n" + open(PROFILED, encoding="utf-8").read())
+    script.chmod(0o755)
+    done = launch.run(str(script), "x", output=tmp_path / "o.fathom")
+    assert done.stdout == "profiled x\n"
+
+
+def test_default_interpreter_is_python3_on_path(tmp_path):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    os.symlink(NEWEST, folder / "python3")
+    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    code = "import sys; print(sys.version_info[:2])"
+    done = launch.fathom("run", "-q", "-o", tmp_path / "o.fathom", "-c", code, env=env)
+    assert done.stdout == launch.plain(NEWEST, "-c", code).stdout
+
+
+def test_file_that_is_not_executable_is_a_script(tmp_path):
+    script = tmp_path / "tool"
+    script.write_text(open(PROFILED, encoding="utf-8").read())
+    done = launch.run(str(script), python=NEWEST, output=tmp_path / "o.fathom")
+    assert done.stdout == "profiled\n"
+
+
+def test_options_end_at_the_command(tmp_path):
+    done = launch.run(PROFILED, "-q", "--calls", "-o", "x", "--", "--unknown", python=NEWEST,
+                      output=tmp_path / "o.fathom")
+    assert done.stdout == "profiled -q --calls -o x -- --unknown\n"
+
+
+def test_run_inside_a_run(tmp_path):
+    inner = [launch.FATHOM, "run", "-q", "-o", str(tmp_path / "inner.fathom"), "--python", NEWEST,
+             PROFILED, "x"]
+    done = launch.run(*inner, output=tmp_path / "outer.fathom")
+    assert done.stdout == "profiled x\n"
+    assert (tmp_path / "inner.fathom").exists() and (tmp_path / "outer.fathom").exists()
+
+
+@pytest.mark.parametrize("version", ["3.6", "3.7", "3.8", "3.9", "3.10"])
+def test_interpreter_without_agent_is_named(version, tmp_path):
+    """It runs as it is, its children are followed, and the run says what was not profiled."""
+    root = os.path.expanduser(os.environ.get("PYENV_ROOT") or "~/.pyenv")
+    found = [f"{root}/versions/{name}/bin/python{version}"
+             for name in sorted(os.listdir(f"{root}/versions"))
+             if name.startswith(version + ".")] if os.path.isdir(f"{root}/versions") else []
+    if not found:
+        pytest.skip(f"no CPython {version} here")
+    code = ("import os, subprocess, sys\n"
+            "print('LD_PRELOAD' in os.environ, 'FATHOM_RUN' in os.environ)\n"
+            "sys.stdout.flush()\n"
+            "subprocess.call(sys.argv[1:], env={})\n")
+    for number, quiet in enumerate((True, False)):
+        done = launch.run(found[0], "-c", code, NEWEST, PROFILED, "child", quiet=quiet,
+                          output=tmp_path / f"{number}.fathom")
+        assert (done.stdout, done.returncode) == ("False False\nprofiled child\n", 0)
+        assert f"there is no agent for CPython {version}" in done.stderr
+
+
+def test_nothing_but_an_interpreter_without_agent(tmp_path):
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    shutil.copy(launch.preload_library(), agents)
+    done = launch.run("-c", "print('ran')", python=NEWEST, output=tmp_path / "o.fathom",
+                      env={**os.environ, "FATHOM_AGENTS": str(agents)})
+    assert (done.stdout, done.returncode) == ("ran\n", 0)
+    assert re.fullmatch(r"fathom run: process \d+ was not profiled: there is no agent for CPython"
+                        r" 3\.\d+ \(.+\)\nfathom run: no Python was profiled in this run\n",
+                        done.stderr)
+
+
+def test_agent_that_cannot_be_loaded(tmp_path):
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    shutil.copy(launch.preload_library(), agents)
+    abi = launch.plain(NEWEST, "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))")
+    (agents / f"_agent.{abi.stdout.strip()}.so").write_text("not a library")
+    done = launch.run("-c", "print('ran')", python=NEWEST, output=tmp_path / "o.fathom",
+                      env={**os.environ, "FATHOM_AGENTS": str(agents)})
+    assert (done.stdout, done.returncode) == ("ran\n", 0)
+    assert "the agent cannot be loaded" in done.stderr
+
+
+def test_fathom_in_a_folder_with_spaces_and_colons(tmp_path):
+    """LD_PRELOAD cannot name such a path; the run goes on all the same."""
+    agents = tmp_path / "a folder: here"
+    shutil.copytree(os.path.dirname(launch.preload_library()), agents)
+    done = launch.run(CHILDREN, "subprocess_empty_env", python=NEWEST,
+                      output=tmp_path / "o.fathom",
+                      env={**os.environ, "FATHOM_AGENTS": str(agents)})
+    assert (done.stdout, done.stderr) == ("profiled child\n", "")
+
+
+# ---------------------------------------------------------------- what cannot be run
+
+def refused(tmp_path, *words, **options):
+    before = set(os.listdir(tmp_path))
+    done = launch.run(*words, cwd=tmp_path, **options)
+    assert set(os.listdir(tmp_path)) == before, "a refused run leaves nothing"
+    assert launch.run_folders() == []
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("fathom run: ")
+    return done.returncode, done.stderr
+
+
+def test_missing_script(tmp_path):
+    assert refused(tmp_path, "nosuch.py") == (127, "fathom run: there is no file nosuch.py\n")
+
+
+def test_missing_command(tmp_path):
+    status, sentence = refused(tmp_path, "nosuchcommand", "x")
+    assert status == 127 and "nosuchcommand is neither a file nor a command" in sentence
+
+
+def test_missing_interpreter(tmp_path):
+    status, sentence = refused(tmp_path, "-c", "pass", python="/no/such/python")
+    assert status == 127 and "/no/such/python" in sentence
+
+
+def test_folder_without_main(tmp_path):
+    (tmp_path / "folder").mkdir()
+    status, sentence = refused(tmp_path, "./folder")
+    assert status == 126 and "without __main__.py" in sentence
+
+
+def test_program_that_cannot_be_executed(tmp_path):
+    path = tmp_path / "program"
+    path.write_text(f"#!{PROFILED}\n")  # an interpreter without permission to be one
+    path.chmod(0o755)
+    status, sentence = refused(tmp_path, "./program")
+    assert status == 126 and "./program cannot be executed" in sentence
+
+
+def test_missing_interpreter_of_a_script(tmp_path):
+    path = tmp_path / "tool"
+    path.write_text("#!/no/such/interpreter\n")
+    path.chmod(0o755)
+    status, sentence = refused(tmp_path, "./tool")
+    assert status == 127 and "./tool cannot be executed" in sentence
+
+
+@pytest.mark.parametrize("words, part", [
+    ([], "nothing to run"),
+    (["-o"], "-o needs a name"),
+    (["--nosuch", "x.py"], "unknown option --nosuch"),
+    (["--lines", "x.py"], "--lines is not in this version"),
+    (["-m"], "-m needs a module"),
+    (["-c"], "-c needs code"),
+    (["-o", "%z.fathom", "-c", "pass"], "%z is unknown"),
+])
+def test_wrong_usage(words, part, tmp_path):
+    status, sentence = refused(tmp_path, *words)
+    assert status == 2 and part in sentence
+
+
+def test_missing_parts_of_fathom(tmp_path):
+    status, sentence = refused(tmp_path, "-c", "pass",
+                               env={**os.environ, "FATHOM_AGENTS": str(tmp_path)})
+    assert status == 125 and "libfathom_preload.so" in sentence

@@ -1,0 +1,209 @@
+"""Where the recording goes, what is never overwritten, and what the user reads at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import launch
+import pythons
+from launch import own_run_folders  # noqa: F401 (a fixture)
+
+INTERPRETERS = pythons.interpreters()
+PYTHON = list(INTERPRETERS.values())[0] if INTERPRETERS else sys.executable
+MAGIC = b"\x89FTHM\r\n\x1a"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "app.py").write_text("def work():\n    return 1\nwork()\nprint('ran')\n")
+    return tmp_path
+
+
+def run(folder, *words, status=0, **options):
+    done = launch.fathom("run", "-q", "--python", PYTHON, *words, cwd=folder, **options)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def recordings(folder):
+    return sorted(name for name in os.listdir(folder) if name != "app.py")
+
+
+def test_default_names_count_up(folder):
+    for _ in range(3):
+        run(folder, "app.py")
+    assert recordings(folder) == ["app-2.fathom", "app-3.fathom", "app.fathom"]
+    for name in recordings(folder):
+        assert (folder / name).read_bytes().startswith(MAGIC)
+
+
+@pytest.mark.parametrize("words, name", [
+    (["-c", "pass"], "command.fathom"),
+    (["-m", "this"], "this.fathom"),
+    (["-mthis"], "this.fathom"),
+    (["-m", "json.tool", "/dev/null"], "json.tool.fathom"),
+    (["-"], "stdin.fathom"),
+    (["sh", "-c", "true"], "sh.fathom"),
+    ([PYTHON, "-X", "utf8", "app.py"], "app.fathom"),
+    ([PYTHON, "-m", "this"], "this.fathom"),
+])
+def test_default_name(folder, words, name):
+    launch.fathom("run", "-q", "--python", PYTHON, *words, cwd=folder)
+    assert recordings(folder) == [name]
+
+
+def test_default_name_with_rank(folder):
+    run(folder, "app.py", env={**os.environ, "OMPI_COMM_WORLD_RANK": "3"})
+    assert recordings(folder) == ["app-r3.fathom"]
+
+
+def test_template(folder):
+    (folder / "app.py").write_text("import os; print(os.getpid())")
+    done = run(folder, "-o", "%s-%p-%h-r%r-%n-%t-%%.fathom", "app.py",
+               env={**os.environ, "PMI_RANK": "5"})
+    pattern = rf"app-{done.stdout.strip()}-{re.escape(socket.gethostname())}-r5-1-\d{{8}}-\d{{6}}-%"
+    [name] = recordings(folder)
+    assert re.fullmatch(pattern + r"\.fathom", name)
+
+
+def test_sequence_number(folder):
+    for _ in range(2):
+        run(folder, "-o", "x%n.fathom", "app.py")
+    assert recordings(folder) == ["x1.fathom", "x2.fathom"]
+
+
+@pytest.mark.parametrize("name", ["out.fathom", "out.prof"])
+def test_existing_output_is_refused_before_the_program_runs(folder, name):
+    (folder / name).write_text("precious")
+    done = run(folder, "-o", name, "app.py", status=7)
+    assert done.stdout == "", "the program must not have run"
+    assert name in done.stderr and "--force" in done.stderr
+    assert (folder / name).read_text() == "precious"
+    assert recordings(folder) == [name]
+
+
+def test_force_replaces(folder):
+    (folder / "out.fathom").write_text("old")
+    run(folder, "--force", "-o", "out.fathom", "app.py")
+    assert (folder / "out.fathom").read_bytes().startswith(MAGIC)
+    assert recordings(folder) == ["out.fathom"]
+
+
+def test_force_keeps_the_old_one_if_nothing_ran(folder):
+    (folder / "out.fathom").write_text("old")
+    (folder / "tool").write_text("#!/no/such/interpreter\n")
+    (folder / "tool").chmod(0o755)
+    run(folder, "--force", "-o", "out.fathom", "./tool", status=127)
+    assert (folder / "out.fathom").read_text() == "old"
+
+
+@pytest.mark.parametrize("words", [["-o", "/dev/null"], ["--force", "-o", "/dev/null"]])
+def test_a_device_is_never_replaced(folder, words):
+    done = run(folder, *words, "app.py", status=8)
+    assert "not a regular file" in done.stderr and done.stdout == ""
+    assert not os.path.isfile("/dev/null")
+
+
+def test_missing_output_folder(folder):
+    done = run(folder, "-o", "no/such/out.fathom", "app.py", status=8)
+    assert done.stdout == "" and "no/such/out.fathom" in done.stderr
+    done = run(folder, "-o", "no/such/out.prof", "app.py", status=8)
+    assert done.stdout == "" and "no/such/out.prof" in done.stderr
+
+
+def test_unwritable_output_folder(folder):
+    """A read-only place: /proc refuses new files even to root."""
+    done = run(folder, "-o", "/proc/out.fathom", "app.py", status=8)
+    assert done.stdout == "" and "/proc/out.fathom" in done.stderr
+
+
+def test_output_folder_that_vanishes(folder):
+    """The program's status stays the program's; what was recorded is kept and named."""
+    out = folder / "out"
+    for code, expected in (("", 8), ("; import sys; sys.exit(3)", 3)):
+        out.mkdir()
+        done = launch.fathom("run", "-q", "--python", PYTHON, "-o", out / "o.fathom", "-c",
+                             f"import shutil; shutil.rmtree({str(out)!r}){code}", cwd=folder)
+        assert done.returncode == expected
+        [kept] = launch.run_folders()
+        assert f"fathom merge {kept} -o" in done.stderr
+        assert os.listdir(kept), "what was recorded is in it"
+        shutil.rmtree(kept)
+
+
+def test_recording_is_there_from_the_start(folder):
+    """Before the program has done anything the output is a valid recording that names the run."""
+    (folder / "app.py").write_text("print(open('out.fathom', 'rb').read(8))")
+    assert run(folder, "-o", "out.fathom", "app.py").stdout == f"{MAGIC!r}\n"
+
+
+def test_pstats_output(folder):
+    import pstats
+    run(folder, "-o", "out.prof", "app.py")
+    stats = pstats.Stats(str(folder / "out.prof")).stats
+    if not stats:
+        pytest.fail("the table is empty")
+    [row] = [value for (_, line, name), value in stats.items() if (line, name) == (1, "work")]
+    assert row[:2] == (1, 1)
+
+
+def test_what_the_user_reads(folder):
+    done = launch.fathom("run", "--python", PYTHON, "app.py", cwd=folder)
+    assert done.stdout == "ran\n"
+    assert done.stderr.endswith("Recorded to app.fathom; next: fathom report app.fathom\n")
+    assert "\x1b[" not in done.stderr, "no colours: stderr is not a terminal"
+
+
+def test_quiet(folder):
+    assert run(folder, "app.py").stderr == ""
+
+
+def test_stderr_that_nobody_reads(folder):
+    """A closed pipe costs the table, not the recording nor the exit status."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([launch.FATHOM, "run", "--python", PYTHON, "app.py"], cwd=folder,
+                          stdout=subprocess.DEVNULL, stderr=write_end, timeout=launch.TIMEOUT,
+                          check=False)
+    os.close(write_end)
+    assert done.returncode == 0
+    assert (folder / "app.fathom").read_bytes().startswith(MAGIC)
+
+
+def test_no_folder_is_left(folder):
+    run(folder, "app.py")
+    assert launch.run_folders() == []
+
+
+def test_folder_of_the_run(folder, monkeypatch):
+    """In memory by default, with a second one on disk; both private, both gone afterwards."""
+    monkeypatch.delenv("FATHOM_TMPDIR")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    command = ("f=$(echo \"$FATHOM_RUN\" | tr '\\037' '\\n' | sed -n 's/^folder=//p');"
+               "echo $f; stat -c %a $f; readlink $f/more")
+    path, mode, *more = run(folder, "-o", "o.fathom", "sh", "-c", command).stdout.split()
+    room = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
+    if room and room.f_bavail * room.f_frsize >= 64 << 20:
+        assert os.path.dirname(path) == "/dev/shm" and os.path.dirname(more[0]) == str(folder)
+    else:
+        assert os.path.dirname(path) == str(folder) and not more
+    assert mode == "700"
+    assert not any(os.path.exists(name) for name in [path, *more])
+
+
+def test_folder_of_the_run_where_asked(folder, monkeypatch):
+    monkeypatch.setenv("FATHOM_TMPDIR", str(folder / "missing"))
+    done = run(folder, "app.py", status=125)
+    assert "FATHOM_TMPDIR" in done.stderr and done.stdout == ""
+
+
+def test_help(folder):
+    done = run(folder, "--help")
+    assert done.stdout.startswith("usage: fathom run") and done.stderr == ""
