@@ -7,9 +7,17 @@ gives it the shape that users of cProfile know.
 import functools
 import marshal
 import os
+import sys
+import sysconfig
 from collections import namedtuple
 
-from fathom import _agent
+try:
+    from fathom import _agent
+except ImportError as error:
+    raise ImportError(
+        "fathom was installed without an agent for this Python "
+        f"({sys.version.split()[0]}, {sysconfig.get_config_var('SOABI')})"
+    ) from error
 
 _Entry = namedtuple(
     "profiler_entry", "code callcount reccallcount totaltime inlinetime calls"
@@ -86,7 +94,7 @@ class Profile:
 
     def snapshot_stats(self):
         """Fill ``stats`` without stopping."""
-        stats = marshal.loads(_agent.convert(self._collector.snapshot(), "pstats"))
+        stats = marshal.loads(_agent.convert(self._collector.snapshots(), "pstats"))
         if not self._subcalls:
             stats = {key: row[:4] + ({},) for key, row in stats.items()}
         self.stats = stats
@@ -99,7 +107,7 @@ class Profile:
         """
         if os.fspath(file).endswith(".fathom"):
             self.disable()
-            _agent.save(self._collector.snapshot(), file, True)
+            _agent.save(self._collector.snapshots(), file, True)
             return
         self.create_stats()
         with open(file, "wb") as f:
@@ -115,9 +123,11 @@ class Profile:
 
     def getstats(self):
         """A list of profiler_entry, as from ``cProfile.Profile.getstats()``."""
-        snapshot = self._collector.snapshot()
-        rows = marshal.loads(_agent.convert(snapshot, "entries"))
-        codes = _codes_by_label(self._collector.functions())
+        snapshots = self._collector.snapshots()
+        rows = marshal.loads(_agent.convert(snapshots, "entries"))
+        codes = {}
+        for _, functions in snapshots:
+            codes.update(_codes_by_label(functions))
         names = [codes.get(row[0], row[0][2]) for row in rows]
         return [self._entry(row, names, code) for row, code in zip(rows, names)]
 
@@ -191,7 +201,7 @@ class profile:
         if self._collectors:
             collector = self._collectors.pop()
             collector.disable()
-            _agent.save(collector.snapshot(), self._path, self._overwrite)
+            _agent.save(collector.snapshots(), self._path, self._overwrite)
 
     def __call__(self, func):
         if not self._path:

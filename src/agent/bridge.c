@@ -45,15 +45,36 @@ static int load_library(void)
     return 0;
 }
 
-PyObject *fm_bridge_convert(PyObject *snapshot, const char *format)
+/* The live stores of a list of (snapshot, …) pairs; NULL with an exception. */
+static struct fathom_live *lives_of(PyObject *snapshots)
+{
+    Py_ssize_t count = PyList_GET_SIZE(snapshots);
+    struct fathom_live *lives = PyMem_Calloc((size_t)count + 1, sizeof *lives);
+    for (Py_ssize_t i = 0; lives && i < count; i++) {
+        PyObject *pair = PyList_GET_ITEM(snapshots, i);
+        PyObject *bytes = PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) ? PyTuple_GET_ITEM(pair, 0)
+                                                                        : NULL;
+        if (!bytes || !PyBytes_Check(bytes)) {
+            PyMem_Free(lives);
+            PyErr_SetString(PyExc_TypeError, "snapshots must be pairs that begin with bytes");
+            return NULL;
+        }
+        lives[i] = (struct fathom_live){ PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes) };
+    }
+    return lives ? lives : (struct fathom_live *)PyErr_NoMemory();
+}
+
+PyObject *fm_bridge_convert(PyObject *snapshots, const char *format)
 {
     char message[1024] = "";
     char *bytes = NULL;
     size_t len = 0;
-    if (load_library() < 0)
+    struct fathom_live *lives = load_library() < 0 ? NULL : lives_of(snapshots);
+    if (!lives)
         return NULL;
-    int rc = library.convert(PyBytes_AS_STRING(snapshot), (size_t)PyBytes_GET_SIZE(snapshot), format,
-                             &bytes, &len, message, sizeof message);
+    int rc = library.convert(lives, (size_t)PyList_GET_SIZE(snapshots), format, &bytes, &len, message,
+                             sizeof message);
+    PyMem_Free(lives);
     if (rc < 0) {
         PyErr_Format(PyExc_ValueError, "fathom: %s", message);
         return NULL;
@@ -63,14 +84,16 @@ PyObject *fm_bridge_convert(PyObject *snapshot, const char *format)
     return result;
 }
 
-int fm_bridge_save(PyObject *snapshot, const char *path, int overwrite)
+int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite)
 {
     char message[1024] = "";
     int exists = 0;
-    if (load_library() < 0)
+    struct fathom_live *lives = load_library() < 0 ? NULL : lives_of(snapshots);
+    if (!lives)
         return -1;
-    int rc = library.save(PyBytes_AS_STRING(snapshot), (size_t)PyBytes_GET_SIZE(snapshot), path,
-                          overwrite, &exists, message, sizeof message);
+    int rc = library.save(lives, (size_t)PyList_GET_SIZE(snapshots), path, overwrite, &exists,
+                          message, sizeof message);
+    PyMem_Free(lives);
     if (rc < 0)
         PyErr_Format(exists ? PyExc_FileExistsError : PyExc_OSError, "fathom: %s", message);
     return rc < 0 ? -1 : 0;

@@ -8,10 +8,11 @@
 
 #include "agent/python.h"
 
-/* snapshot bytes, format name → bytes of a file in that format. NULL with an exception. */
-PyObject *fm_bridge_convert(PyObject *snapshot, const char *format);
+/* [(snapshot, …), …] and a format's name → bytes of a file in that format, the snapshots added up.
+ * NULL with an exception. */
+PyObject *fm_bridge_convert(PyObject *snapshots, const char *format);
 
-/* Write the snapshot to a file; the format follows from its name. −1 with an exception. */
-int fm_bridge_save(PyObject *snapshot, const char *path, int overwrite);
+/* Write them to a file; the format follows from its name. −1 with an exception. */
+int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite);
 
 #endif

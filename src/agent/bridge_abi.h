@@ -1,5 +1,5 @@
 /*
- * The functions of libfathom.so as the agent calls them: plain C types, no shared structs, so that
+ * The functions of libfathom.so as the agent calls them: plain C types, so that
  * one library serves the agents of all Pythons. Implemented in src/library/library.c.
  */
 #ifndef FM_AGENT_BRIDGE_ABI_H
@@ -7,15 +7,21 @@
 
 #include <stddef.h>
 
-/* Turn a live store into a file of the named format ("fathom", "pstats", "entries"), in memory that
+/* One live store. */
+struct fathom_live {
+    const void *bytes;
+    size_t len;
+};
+
+/* Turn live stores, added up, into a file of the named format ("fathom", "pstats", "entries"), in memory that
  * fathom_release gives back. 0, or negative with a sentence in `message`. */
-typedef int fathom_convert_function(const void *live, size_t live_len, const char *format,
+typedef int fathom_convert_function(const struct fathom_live *lives, size_t count, const char *format,
                                     char **ret_bytes, size_t *ret_len, char *message,
                                     size_t message_size);
 
 /* The same straight into a file. `*ret_exists` is set if it exists and must not be overwritten. */
-typedef int fathom_save_function(const void *live, size_t live_len, const char *path, int overwrite,
-                                 int *ret_exists, char *message, size_t message_size);
+typedef int fathom_save_function(const struct fathom_live *lives, size_t count, const char *path,
+                                 int overwrite, int *ret_exists, char *message, size_t message_size);
 
 typedef void fathom_release_function(void *bytes);
 

@@ -1,18 +1,27 @@
 /* What profiling costs this program; see calibrate.h. */
 #include "agent/calibrate.h"
 
-#define EVENTS 400
-#define ROUNDS 5
+#define FUNCTIONS 20
+#define REPEATS 20
+#define EVENTS (FUNCTIONS * REPEATS)
+#define ROUNDS 4
 
-static const char loops[] = "def callee(): pass\n"
-                            "def python_call(n):\n"
-                            "    for _ in n: callee()\n"
-                            "def c_call(n, f=().__len__):\n"
-                            "    for _ in n: f()\n"
-                            "def generator(n):\n"
-                            "    for _ in n: yield\n"
-                            "def resume(n):\n"
-                            "    for _ in generator(n): pass\n";
+/* Calls as programs make them: different functions in turn, each with a line or two of work, because
+ * on 3.11 a profile function also slows the instructions between calls. */
+static const char loops[] =
+    "callees = [eval(f'lambda a, b={i}: a + b if a > b else a - b') for i in range(20)]\n"
+    "def python_call(n):\n"
+    "    for _ in n:\n"
+    "        for f in callees: f(1)\n"
+    "methods = [c.__sizeof__ for c in ((), '', b'', {}, [], {1}, 1.5, 2, 3j, range(3))] * 2\n"
+    "def c_call(n):\n"
+    "    for _ in n:\n"
+    "        for f in methods: f()\n"
+    "def generator():\n"
+    "    for i in range(19): yield i\n"
+    "def resume(n):\n"
+    "    for _ in n:\n"
+    "        for x in generator(): x\n";
 
 static PyObject *compile_loops(void)
 {
@@ -64,7 +73,7 @@ struct fm_cost fm_calibrate(bool c_calls)
     uint64_t with[3] = { 0 }, without[3] = { 0 };
     struct fm_options options = { .c_calls = c_calls };
     PyObject *globals = compile_loops();
-    PyObject *range = globals ? PyObject_CallFunction((PyObject *)&PyRange_Type, "i", EVENTS) : NULL;
+    PyObject *range = globals ? PyObject_CallFunction((PyObject *)&PyRange_Type, "i", REPEATS) : NULL;
     struct fm_collector *c = range ? fm_collector_new(&options) : NULL;
     if (c) {
         time_all(globals, range, without);

@@ -30,6 +30,11 @@ static int take_slot(void)
     for (int slot = 0; slot < FM_SLOTS; slot++)
         if (!collectors[slot])
             return slot;
+    for (int slot = 0; slot < FM_SLOTS; slot++) {
+        struct fm_collector *c = collectors[slot];
+        if (!c->running && c->give_up)
+            return c->give_up(c) < 0 ? -1 : slot;
+    }
     PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
     return -1;
 }
@@ -83,7 +88,6 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     c->timer = Py_XNewRef(options->timer);
     c->timer_unit = options->timer_unit;
     c->next_func = 1;
-    c->store.fd = c->store.more_fd = -1;
     c->node_limit = DEFAULT_NODE_LIMIT;
     copy_path(c->folder, sizeof c->folder, options->folder);
     copy_path(c->more_folder, sizeof c->more_folder, options->more_folder);
@@ -251,6 +255,7 @@ struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread
         }
     }
     int saved_errno = errno;
+    uint64_t since = fm_clock_ticks();
     struct fm_live_node *node = NULL;
     if (f->id || fm_function_define(c, f, key))
         node = new_node(c, t, parent, f, (uint64_t)parent->id << 32 | f->id);
@@ -258,6 +263,7 @@ struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread
         c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
     if (node && node->parent == parent->id)
         guess_next(parent, node);
+    fm_collector_charge(c, since);
     errno = saved_errno;
     return node;
 }

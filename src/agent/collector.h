@@ -17,7 +17,8 @@
  *      to the caller, never to the function measured.
  *
  * Threads: every event arrives with the GIL held; a thread touches only its own stack. `slot`
- * numbers the collectors that may run side by side (a program may profile itself under `fathom run`).
+ * numbers the collectors that may run side by side (a program may profile itself under `fathom run`);
+ * a stopped collector keeps its slot until another one needs it.
  */
 #ifndef FM_AGENT_COLLECTOR_H
 #define FM_AGENT_COLLECTOR_H
@@ -93,6 +94,10 @@ struct fm_collector {
     struct fm_inherited *inherited;
     size_t inherited_len, inherited_cap;
     struct fm_hooks *hooks; /* what the event source keeps; see hooks.h */
+    /* Another collector needs the slot while this one is stopped: save what is recorded and free
+     * it. 0, or −1 with an exception. NULL: the slot is not given up. */
+    int (*give_up)(struct fm_collector *c);
+    void *owner; /* for give_up */
 };
 
 extern const struct fm_live_node fm_no_child;
@@ -135,6 +140,13 @@ uint64_t fm_collector_timer(struct fm_collector *c);
 /* threads.c: a thread's first event; more room for its open calls. */
 struct fm_thread *fm_thread_attach(struct fm_collector *c);
 bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t);
+
+/* Slow paths account for themselves: the time from `since` on was the agent's. */
+static inline void fm_collector_charge(struct fm_collector *c, uint64_t since)
+{
+    if (c->store.header)
+        c->store.header->own_ticks += fm_clock_ticks() - since;
+}
 
 static inline uint64_t fm_collector_now(struct fm_collector *c)
 {

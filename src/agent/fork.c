@@ -25,7 +25,7 @@ static bool make_room(struct fm_collector *c, size_t calls)
 void fm_fork_remember(struct fm_collector *c, const struct fm_thread *t)
 {
     c->inherited_len = 0;
-    if (c->store.fd < 0 || !t || c->forked)
+    if (!c->store.path[0] || !t || c->forked)
         return;
     size_t calls = (size_t)(t->top - t->base);
     if (!make_room(c, calls))
@@ -38,9 +38,14 @@ void fm_fork_remember(struct fm_collector *c, const struct fm_thread *t)
     c->inherited_len = calls;
 }
 
+void fm_fork_forget(struct fm_collector *c)
+{
+    c->inherited_len = 0;
+}
+
 bool fm_fork_abandon(struct fm_collector *c)
 {
-    if (c->store.fd < 0)
+    if (!c->store.path[0])
         return false;
     c->forked = true;
     c->threads = c->free_threads = NULL; /* their stacks lie in the parent's store */

@@ -130,11 +130,13 @@ static struct fm_func *find_or_make(struct fm_collector *c, PyCodeObject *code)
 
 struct fm_func *fm_function_of_new_code(struct fm_collector *c, PyCodeObject *code)
 {
+    uint64_t since = fm_clock_ticks();
     struct fm_raised raised = fm_python_put_aside();
     struct fm_func *f = find_or_make(c, code);
     if (f && fm_python_code_extra_set(code, fm_code_index[c->slot], f) < 0)
         PyErr_Clear();
     fm_python_put_back(raised);
+    fm_collector_charge(c, since);
     return f;
 }
 
@@ -253,9 +255,11 @@ struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,
 {
     struct fm_func *f = fm_table_find(&slots[c->slot].by_definition, (uint64_t)(uintptr_t)def);
     if (!f || f->meth != (const void *)def->ml_meth) {
+        uint64_t since = fm_clock_ticks();
         struct fm_raised raised = fm_python_put_aside();
         f = make_c(c, callable, def);
         fm_python_put_back(raised);
+        fm_collector_charge(c, since);
     }
     if (f) {
         size_t place = ((uintptr_t)def >> 4 ^ (uintptr_t)def >> 13) & (FM_C_CACHE - 1);

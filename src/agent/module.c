@@ -9,7 +9,8 @@
 
 struct collector_object {
     PyObject_HEAD
-    struct fm_collector *collector; /* NULL until first enabled */
+    struct fm_collector *collector; /* NULL until first enabled, and when it gave its slot up */
+    PyObject *saved;                /* [(snapshot, functions)] of earlier collectors */
     PyObject *timer;
     double timer_unit;
     int builtins;
@@ -23,9 +24,37 @@ static int collector_init(struct collector_object *self, PyObject *args, PyObjec
     int builtins = 1;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Odp", names, &timer, &unit, &builtins))
         return -1;
+    Py_XSETREF(self->saved, PyList_New(0));
+    if (!self->saved)
+        return -1;
     Py_XSETREF(self->timer, timer && timer != Py_None ? Py_NewRef(timer) : NULL);
     self->timer_unit = unit;
     self->builtins = builtins;
+    return 0;
+}
+
+/* What the collector holds, as (snapshot, functions). */
+static PyObject *recorded(struct fm_collector *c)
+{
+    PyObject *snapshot = fm_collector_snapshot(c);
+    PyObject *functions = snapshot ? fm_functions_list(c) : NULL;
+    PyObject *pair = functions ? PyTuple_Pack(2, snapshot, functions) : NULL;
+    Py_XDECREF(snapshot);
+    Py_XDECREF(functions);
+    return pair;
+}
+
+static int give_up_slot(struct fm_collector *c)
+{
+    struct collector_object *self = c->owner;
+    PyObject *pair = recorded(c);
+    if (!pair || PyList_Append(self->saved, pair) < 0) {
+        Py_XDECREF(pair);
+        return -1;
+    }
+    Py_DECREF(pair);
+    self->collector = NULL;
+    fm_collector_free(c);
     return 0;
 }
 
@@ -38,6 +67,10 @@ static struct fm_collector *need_collector(struct collector_object *self)
                                   .timer_unit = self->timer_unit };
     if (!self->collector)
         self->collector = fm_collector_new(&options);
+    if (self->collector) {
+        self->collector->owner = self;
+        self->collector->give_up = give_up_slot;
+    }
     return self->collector;
 }
 
@@ -71,20 +104,20 @@ static PyObject *collector_clear(struct collector_object *self, PyObject *unused
     (void)unused;
     if (self->collector && fm_collector_clear(self->collector) < 0)
         return NULL;
+    if (PyList_SetSlice(self->saved, 0, PyList_GET_SIZE(self->saved), NULL) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
-static PyObject *collector_snapshot(struct collector_object *self, PyObject *unused)
+static PyObject *collector_snapshots(struct collector_object *self, PyObject *unused)
 {
     (void)unused;
-    struct fm_collector *c = need_collector(self);
-    return c ? fm_collector_snapshot(c) : NULL;
-}
-
-static PyObject *collector_functions(struct collector_object *self, PyObject *unused)
-{
-    (void)unused;
-    return self->collector ? fm_functions_list(self->collector) : PyDict_New();
+    PyObject *all = PyList_GetSlice(self->saved, 0, PyList_GET_SIZE(self->saved));
+    PyObject *last = all && self->collector ? recorded(self->collector) : NULL;
+    if (all && self->collector && (!last || PyList_Append(all, last) < 0))
+        Py_CLEAR(all);
+    Py_XDECREF(last);
+    return all;
 }
 
 static PyObject *collector_running(struct collector_object *self, void *unused)
@@ -98,6 +131,7 @@ static void collector_dealloc(struct collector_object *self)
     PyTypeObject *type = Py_TYPE(self);
     fm_collector_free(self->collector);
     Py_XDECREF(self->timer);
+    Py_XDECREF(self->saved);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
 }
@@ -106,9 +140,8 @@ static PyMethodDef collector_methods[] = {
     { "enable", (PyCFunction)collector_enable, METH_VARARGS, "Start recording." },
     { "disable", (PyCFunction)collector_disable, METH_NOARGS, "Stop recording." },
     { "clear", (PyCFunction)collector_clear, METH_NOARGS, "Forget what was recorded." },
-    { "snapshot", (PyCFunction)collector_snapshot, METH_NOARGS, "The live store as bytes." },
-    { "functions", (PyCFunction)collector_functions, METH_NOARGS,
-      "{id: code object or name} of the functions seen." },
+    { "snapshots", (PyCFunction)collector_snapshots, METH_NOARGS,
+      "[(live store as bytes, {id: code object or name of each function in it}), …]" },
     { NULL, NULL, 0, NULL },
 };
 
@@ -136,22 +169,23 @@ static PyType_Spec collector_spec = {
 
 static PyObject *module_convert(PyObject *module, PyObject *args)
 {
-    PyObject *snapshot;
+    PyObject *snapshots;
     const char *format;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Ss", &snapshot, &format))
+    if (!PyArg_ParseTuple(args, "O!s", &PyList_Type, &snapshots, &format))
         return NULL;
-    return fm_bridge_convert(snapshot, format);
+    return fm_bridge_convert(snapshots, format);
 }
 
 static PyObject *module_save(PyObject *module, PyObject *args)
 {
-    PyObject *snapshot, *path;
+    PyObject *snapshots, *path;
     int overwrite = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "SO&|p", &snapshot, PyUnicode_FSConverter, &path, &overwrite))
+    if (!PyArg_ParseTuple(args, "O!O&|p", &PyList_Type, &snapshots, PyUnicode_FSConverter, &path,
+                          &overwrite))
         return NULL;
-    int rc = fm_bridge_save(snapshot, PyBytes_AS_STRING(path), overwrite);
+    int rc = fm_bridge_save(snapshots, PyBytes_AS_STRING(path), overwrite);
     Py_DECREF(path);
     if (rc < 0)
         return NULL;
@@ -165,8 +199,8 @@ static PyObject *module_under_run(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef module_methods[] = {
-    { "convert", module_convert, METH_VARARGS, "convert(snapshot, format) -> bytes" },
-    { "save", module_save, METH_VARARGS, "save(snapshot, path, overwrite=False)" },
+    { "convert", module_convert, METH_VARARGS, "convert(snapshots, format) -> bytes" },
+    { "save", module_save, METH_VARARGS, "save(snapshots, path, overwrite=False)" },
     { "under_run", module_under_run, METH_NOARGS, "Is this process recorded by `fathom run`?" },
     { NULL, NULL, 0, NULL },
 };

@@ -93,7 +93,8 @@ void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
 
 EXPORT void fathom_agent_end(void)
 {
-    if (running)
+    /* A child of vfork shares this memory but is another process, and ends nothing. */
+    if (running && running->store.header && running->store.header->pid == (uint32_t)getpid())
         fm_collector_mark_end(running);
 }
 
@@ -113,6 +114,7 @@ EXPORT int fathom_agent_start(const char *config)
         options.more_folder = more;
     options.c_calls =
         !config_value(config, "c_calls", c_calls, sizeof c_calls) || strcmp(c_calls, "0") != 0;
+    uint64_t since = fm_clock_ticks();
     struct fm_raised raised = fm_python_put_aside();
     cost = fm_calibrate(options.c_calls);
     running = fm_collector_new(&options);
@@ -120,6 +122,7 @@ EXPORT int fathom_agent_start(const char *config)
     if (running) {
         atexit(fathom_agent_end);
         rc = fm_collector_start(running);
+        fm_collector_charge(running, since);
     }
     PyErr_Clear();
     fm_python_put_back(raised);

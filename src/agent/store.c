@@ -21,15 +21,21 @@ static uint32_t round_to_page(uint64_t bytes)
 
 /* Append `bytes` to a file and map them. The space is allocated now, so that a full file system
  * is refused here and can never turn into a SIGBUS in the middle of the program. */
-static void *map_file_bytes(int fd, uint64_t *file_bytes, uint32_t bytes)
+static void *map_file_bytes(const char *path, int flags, uint64_t *file_bytes, uint32_t bytes)
 {
+    int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+    if (fd < 0)
+        return NULL;
     int rc;
     do
         rc = posix_fallocate(fd, (off_t)*file_bytes, bytes);
     while (rc == EINTR);
+    void *p = MAP_FAILED;
     if (rc)
-        return NULL;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)*file_bytes);
+        errno = rc;
+    else
+        p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)*file_bytes);
+    close(fd);
     if (p == MAP_FAILED)
         return NULL;
     *file_bytes += bytes;
@@ -38,28 +44,29 @@ static void *map_file_bytes(int fd, uint64_t *file_bytes, uint32_t bytes)
 
 static void *map_bytes(struct fm_store *store, uint32_t bytes)
 {
-    if (store->fd < 0) {
+    if (!store->path[0]) {
         void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         return p == MAP_FAILED ? NULL : p;
     }
-    void *p = store->more_fd < 0 ? map_file_bytes(store->fd, &store->file_bytes, bytes) : NULL;
-    if (p)
+    void *p = store->full ? NULL : map_file_bytes(store->path, 0, &store->file_bytes, bytes);
+    if (p || !store->more_path[0])
         return p;
-    if (store->more_fd < 0 && store->more_path[0])
-        store->more_fd = open(store->more_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    return store->more_fd < 0 ? NULL : map_file_bytes(store->more_fd, &store->more_bytes, bytes);
+    store->full = errno == ENOSPC || errno == EDQUOT;
+    return map_file_bytes(store->more_path, store->more_bytes ? 0 : O_CREAT, &store->more_bytes,
+                          bytes);
 }
 
 static int open_file(struct fm_store *store, const char *folder, const char *more_folder)
 {
-    char path[512];
+    char *path = store->path;
     for (int n = 0; n < MAX_STORES_PER_PID; n++) {
-        int len = snprintf(path, sizeof path, "%s/%d.%d%s", folder, (int)getpid(), n,
+        int len = snprintf(path, sizeof store->path, "%s/%d.%d%s", folder, (int)getpid(), n,
                            FM_LIVE_SUFFIX);
-        if (len < 0 || (size_t)len >= sizeof path)
+        if (len < 0 || (size_t)len >= sizeof store->path)
             return -1;
-        store->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (store->fd >= 0) {
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            close(fd);
             if (more_folder)
                 snprintf(store->more_path, sizeof store->more_path, "%s/%d.%d%s%s", more_folder,
                          (int)getpid(), n, FM_LIVE_SUFFIX, FM_LIVE_MORE_SUFFIX);
@@ -74,9 +81,10 @@ static int open_file(struct fm_store *store, const char *folder, const char *mor
 int fm_store_open(struct fm_store *store, const char *folder, const char *more_folder)
 {
     memset(store, 0, sizeof *store);
-    store->fd = store->more_fd = -1;
-    if (folder && open_file(store, folder, more_folder) < 0)
+    if (folder && open_file(store, folder, more_folder) < 0) {
+        memset(store, 0, sizeof *store);
         return -1;
+    }
     struct fm_live_header *header = map_bytes(store, FM_LIVE_PAGE);
     if (!header) {
         fm_store_close(store);
@@ -100,12 +108,7 @@ void fm_store_close(struct fm_store *store)
         munmap(store->chunks[i], store->chunks[i]->bytes);
     if (store->header)
         munmap(store->header, FM_LIVE_PAGE);
-    if (store->fd >= 0)
-        close(store->fd);
-    if (store->more_fd >= 0)
-        close(store->more_fd);
     memset(store, 0, sizeof *store);
-    store->fd = store->more_fd = -1;
 }
 
 /* A new chunk of `kind` with room for `bytes`; chunks grow with the store, so that a small program

@@ -23,7 +23,10 @@
 
 struct fm_store {
     struct fm_live_header *header; /* NULL while the store is closed */
-    int fd, more_fd;               /* −1: private memory, or no second file */
+    /* No descriptor is held: the program may close it, or find it where it expects none. The file
+     * is opened by name whenever it grows. */
+    char path[512]; /* "" for private memory */
+    bool full;      /* the first file's file system is: new chunks go to the second file */
     uint64_t file_bytes, more_bytes;
     char more_path[512]; /* where the second file will lie, "" if nowhere */
     /* Every chunk, in order, and the one of each kind that is being filled. */

@@ -83,6 +83,9 @@ static void before_fork(void)
 
 static void after_fork_in_parent(void)
 {
+    for (int slot = 0; slot < FM_SLOTS; slot++)
+        if (fm_collector_at(slot))
+            fm_fork_forget(fm_collector_at(slot));
     pthread_mutex_unlock(&lock);
 }
 
@@ -198,6 +201,7 @@ static struct fm_thread *attach_locked(struct fm_collector *c)
 struct fm_thread *fm_thread_attach(struct fm_collector *c)
 {
     int saved_errno = errno;
+    uint64_t since = fm_clock_ticks();
     struct fm_thread *t = NULL;
     if (c->forked)
         fm_fork_begin(c);
@@ -210,6 +214,7 @@ struct fm_thread *fm_thread_attach(struct fm_collector *c)
         fm_fork_reopen_calls(c, t);
         fm_thread_learn_name(t);
     }
+    fm_collector_charge(c, since);
     errno = saved_errno;
     return t;
 }

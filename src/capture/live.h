@@ -67,6 +67,7 @@ struct fm_live_header {
     uint64_t end_ticks;             /* last instant known to the process, 0 if it never said */
     /* What one event pair costs the program, in ticks * 256, measured at start in this process. */
     uint64_t cost_python_call, cost_c_call, cost_resume;
+    uint64_t own_ticks; /* spent in the agent outside events already known: starting, new contexts */
     uint64_t lost[16];
 };
 

@@ -2,7 +2,7 @@
  * libfathom.so: what a program that profiles itself needs of the tool, loaded into its process only
  * when it asks for a result (agent/bridge.h). Three exported functions, plain C types.
  *
- * It turns the snapshot of a live store into a profile and writes that in any format. It knows
+ * It turns snapshots of live stores into a profile and writes that in any format. It knows
  * nothing of Python; one build serves the agents of all versions.
  */
 #include <stdio.h>
@@ -21,15 +21,19 @@ EXPORT fathom_convert_function fathom_convert;
 EXPORT fathom_save_function fathom_save;
 EXPORT fathom_release_function fathom_release;
 
-static struct fm_profile *profile_of_snapshot(const void *live, size_t len, struct fm_error *err)
+static struct fm_profile *profile_of(const struct fathom_live *lives, size_t count,
+                                     struct fm_error *err)
 {
-    /* No clock pair: the snapshot carries its own, which also describes a timer of the program's. */
+    /* No clock pair: a snapshot carries its own, which also describes a timer of the program's. */
     struct fm_live_ending ending = { .exit_status = -1 };
     struct fm_profile *p = fm_profile_new();
-    if (fm_live_load(p, live, len, NULL, 0, &ending, err) == 0)
-        return p;
-    fm_profile_free(p);
-    return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (fm_live_load(p, lives[i].bytes, lives[i].len, NULL, 0, &ending, err) < 0) {
+            fm_profile_free(p);
+            return NULL;
+        }
+    }
+    return p;
 }
 
 static int fail(const struct fm_error *err, char *message, size_t size)
@@ -38,12 +42,12 @@ static int fail(const struct fm_error *err, char *message, size_t size)
     return err->status;
 }
 
-int fathom_convert(const void *live, size_t live_len, const char *format, char **ret_bytes,
-                   size_t *ret_len, char *message, size_t message_size)
+int fathom_convert(const struct fathom_live *lives, size_t count, const char *format,
+                   char **ret_bytes, size_t *ret_len, char *message, size_t message_size)
 {
     struct fm_error err = FM_ERROR_INIT;
     fm_autobuffer out = FM_BUFFER_INIT;
-    struct fm_profile *p = profile_of_snapshot(live, live_len, &err);
+    struct fm_profile *p = profile_of(lives, count, &err);
     if (!p)
         return fail(&err, message, message_size);
     const struct fm_format *writer = fm_format_named(format);
@@ -62,11 +66,11 @@ int fathom_convert(const void *live, size_t live_len, const char *format, char *
     return 0;
 }
 
-int fathom_save(const void *live, size_t live_len, const char *path, int overwrite, int *ret_exists,
-                char *message, size_t message_size)
+int fathom_save(const struct fathom_live *lives, size_t count, const char *path, int overwrite,
+                int *ret_exists, char *message, size_t message_size)
 {
     struct fm_error err = FM_ERROR_INIT;
-    struct fm_profile *p = profile_of_snapshot(live, live_len, &err);
+    struct fm_profile *p = profile_of(lives, count, &err);
     if (!p)
         return fail(&err, message, message_size);
     fm_sources_embed(p);

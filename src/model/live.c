@@ -463,6 +463,7 @@ static void fill_process(struct loader *l, const struct fm_live_ending *ending)
     process->cost_call_ps = cost_ps(l, h->cost_python_call);
     process->cost_c_call_ps = cost_ps(l, h->cost_c_call);
     process->cost_resume_ps = cost_ps(l, h->cost_resume);
+    process->own_ns = (uint64_t)ticks_ns(l, h->own_ticks);
     if (!process->version && h->python_hex) {
         char version[32];
         snprintf(version, sizeof version, "%u.%u.%u", h->python_hex >> 24,

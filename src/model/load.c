@@ -193,6 +193,7 @@ static bool load_processes(struct loader *l, struct fm_cursor *c)
             .cost_call_ps = cell(l, i, FM_PROCESS_COST_CALL_PS),
             .cost_c_call_ps = cell(l, i, FM_PROCESS_COST_C_CALL_PS),
             .cost_resume_ps = cell(l, i, FM_PROCESS_COST_RESUME_PS),
+            .own_ns = cell(l, i, FM_PROCESS_OWN_NS),
         };
         fm_renumber_add(&l->processes, l->first + i, fm_profile_process(l->p, &process));
     }

@@ -93,6 +93,7 @@ struct fm_process {
     bool c_calls;                        /* C calls were recorded */
     /* Measured cost of one event pair, in picoseconds. */
     uint64_t cost_call_ps, cost_c_call_ps, cost_resume_ps;
+    uint64_t own_ns; /* what the agent took beside these: starting, new contexts and functions */
 };
 
 struct fm_thread {

@@ -169,6 +169,7 @@ static void save_processes(struct saver *s)
             [FM_PROCESS_COST_CALL_PS] = process->cost_call_ps,
             [FM_PROCESS_COST_C_CALL_PS] = process->cost_c_call_ps,
             [FM_PROCESS_COST_RESUME_PS] = process->cost_resume_ps,
+            [FM_PROCESS_OWN_NS] = process->own_ns,
         };
         table_row(s, FM_BLOCK_PROCESSES, cells, FM_PROCESS_COLUMNS);
     }
