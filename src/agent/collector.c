@@ -89,6 +89,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     c->timer_unit = options->timer_unit;
     c->next_func = 1;
     c->node_limit = DEFAULT_NODE_LIMIT;
+    c->nowhere = (struct fm_live_node){ .last_child = (uintptr_t)&fm_no_child, .id = UINT32_MAX };
     copy_path(c->folder, sizeof c->folder, options->folder);
     copy_path(c->more_folder, sizeof c->more_folder, options->more_folder);
     collectors[slot] = c;
@@ -201,27 +202,30 @@ uint64_t fm_collector_timer(struct fm_collector *c)
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
-/* No room for another context: the calls of `f` are added up in one node for all of them. */
+/* No room for another context: the calls of `f` are added up in one node for all of them, and if there
+ * is no room for that either, nowhere. */
 static struct fm_live_node *shared_node(struct fm_collector *c, struct fm_func *f)
 {
+    c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
+    if (!f->id)
+        return &c->nowhere;
     uint64_t key = (uint64_t)UINT32_MAX << 32 | f->id;
     struct fm_live_node *node = fm_table_find(&c->children, key);
-    c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
     if (node)
         return node;
     node = fm_store_node(&c->store, c->overflow_root->id, f->id);
-    if (node) {
-        node->last_child = (uintptr_t)&fm_no_child;
-        fm_table_set(&c->children, key, node);
-    }
+    if (!node || !fm_table_set(&c->children, key, node))
+        return &c->nowhere;
+    node->last_child = (uintptr_t)&fm_no_child;
     return node;
 }
 
 static struct fm_live_node *new_node(struct fm_collector *c, struct fm_thread *t,
-                                     struct fm_live_node *parent, struct fm_func *f, uint64_t key)
+                                     struct fm_live_node *parent, struct fm_func *f)
 {
     struct fm_live_node *node = NULL;
-    if (c->store.next_node < c->node_limit)
+    uint64_t key = (uint64_t)parent->id << 32 | f->id;
+    if (c->store.next_node < c->node_limit && f->id && parent != &c->nowhere)
         node = fm_store_node(&c->store, parent->id, f->id);
     if (!node)
         return shared_node(c, f);
@@ -256,12 +260,10 @@ struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread
     }
     int saved_errno = errno;
     uint64_t since = fm_clock_ticks();
-    struct fm_live_node *node = NULL;
-    if (f->id || fm_function_define(c, f, key))
-        node = new_node(c, t, parent, f, (uint64_t)parent->id << 32 | f->id);
-    else
-        c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
-    if (node && node->parent == parent->id)
+    if (!f->id)
+        fm_function_define(c, f, key);
+    struct fm_live_node *node = new_node(c, t, parent, f);
+    if (node->parent == parent->id && node != &c->nowhere)
         guess_next(parent, node);
     fm_collector_charge(c, since);
     errno = saved_errno;
@@ -292,6 +294,8 @@ void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_thread *t, c
 
 static struct fm_live_resumed *resumed_of(struct fm_collector *c, struct fm_live_node *node)
 {
+    if (node == &c->nowhere)
+        return NULL;
     if (!node->resumed)
         node->resumed = (uintptr_t)fm_store_resumed(&c->store, node->id);
     return (struct fm_live_resumed *)(uintptr_t)node->resumed;

@@ -13,7 +13,9 @@
  *      defined in the current store, so the comparison with `last_child` fails and the slow path runs.
  *   4. A node's `next_hint` leads to a sibling or to itself: programs call the children of a node in
  *      the same order again and again, so the two guesses spare most lookups in the table.
- *   5. The time is read last on entry and first on exit: what the agent does in between is charged
+ *   5. A call for which no context is to be had is pushed all the same, with the collector's `nowhere`,
+ *      which is in no store: so every exit finds its entry.
+ *   6. The time is read last on entry and first on exit: what the agent does in between is charged
  *      to the caller, never to the function measured.
  *
  * Threads: every event arrives with the GIL held; a thread touches only its own stack. `slot`
@@ -89,6 +91,7 @@ struct fm_collector {
     uint32_t next_func;
     uint32_t node_limit;
     struct fm_live_node *overflow_root;
+    struct fm_live_node nowhere;
     struct fm_thread *threads, *free_threads; /* guarded by the agent's lock, see threads.c */
     uint32_t thread_count;
     struct fm_inherited *inherited;
@@ -130,6 +133,7 @@ void fm_collector_mark_end(struct fm_collector *c);
 struct fm_collector *fm_collector_at(int slot);
 
 /* Slow paths of the events below. */
+/* The context of `f` under `parent`, made if need be; never NULL. */
 struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread *t,
                                         struct fm_live_node *parent, struct fm_func *f,
                                         const void *key);
@@ -174,8 +178,6 @@ static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_thr
             parent->last_child = (uintptr_t)node;
         else
             node = fm_collector_child(c, t, parent, f, key);
-        if (!node)
-            return NULL;
     }
     if (__builtin_expect(t->top + 1 == t->limit, 0) && !fm_thread_grow(c, t))
         return NULL;

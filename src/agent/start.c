@@ -70,6 +70,7 @@ void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
     struct fm_live_header *header = c->store.header;
     header->flags = flags | (c->c_calls ? FM_LIVE_C_CALLS : 0);
     header->python_hex = PY_VERSION_HEX;
+    header->nowhere = (uintptr_t)&c->nowhere;
     header->cost_python_call = cost.python_call;
     header->cost_c_call = cost.c_call;
     header->cost_resume = cost.resume;

@@ -13,6 +13,7 @@
 #define FIRST_CHUNK_BYTES (64u * 1024)
 #define LARGEST_CHUNK_BYTES (8u * 1024 * 1024)
 #define MAX_STORES_PER_PID 10000
+#define REFUSALS 65536 /* requests refused at once after one that failed: asking is not free */
 
 static uint32_t round_to_page(uint64_t bytes)
 {
@@ -113,9 +114,12 @@ void fm_store_close(struct fm_store *store)
 
 /* A new chunk of `kind` with room for `bytes`; chunks grow with the store, so that a small program
  * stays small and a large one needs few mappings. */
-static struct fm_live_chunk *add_chunk(struct fm_store *store, uint32_t kind, uint64_t bytes)
+static struct fm_live_chunk *add_chunk(struct fm_store *store, uint32_t kind, uint64_t bytes,
+                                       uint32_t first_id)
 {
     if (!store->header || store->chunk_count == FM_STORE_CHUNKS)
+        return NULL;
+    if (store->refused && store->refused--)
         return NULL;
     uint64_t want = FIRST_CHUNK_BYTES;
     if (store->open[kind])
@@ -127,11 +131,15 @@ static struct fm_live_chunk *add_chunk(struct fm_store *store, uint32_t kind, ui
     if (want > UINT32_MAX / 2)
         return NULL;
     struct fm_live_chunk *chunk = map_bytes(store, round_to_page(want));
-    if (!chunk)
+    if (!chunk) {
+        store->refused = REFUSALS;
         return NULL;
+    }
     chunk->kind = kind;
     chunk->bytes = round_to_page(want);
+    chunk->first_id = first_id;
     chunk->address = (uint64_t)(uintptr_t)chunk;
+    __atomic_store_n(&chunk->magic, FM_LIVE_CHUNK_MAGIC, __ATOMIC_RELEASE);
     store->chunks[store->chunk_count++] = chunk;
     store->open[kind] = chunk;
     return chunk;
@@ -151,7 +159,6 @@ static void *chunk_end(struct fm_live_chunk *chunk)
 static void chunk_commit(struct fm_live_chunk *chunk, uint32_t bytes)
 {
     __atomic_store_n(&chunk->used, chunk->used + bytes, __ATOMIC_RELEASE);
-    chunk->magic = FM_LIVE_CHUNK_MAGIC;
 }
 
 /* The chunk of `kind` with room for `bytes` more; records of a kind that has ids start a new chunk
@@ -162,10 +169,7 @@ static struct fm_live_chunk *chunk_for(struct fm_store *store, uint32_t kind, ui
     struct fm_live_chunk *chunk = store->open[kind];
     if (__builtin_expect(chunk_room(chunk) >= bytes, 1))
         return chunk;
-    chunk = add_chunk(store, kind, bytes);
-    if (chunk)
-        chunk->first_id = next_id;
-    return chunk;
+    return add_chunk(store, kind, bytes, next_id);
 }
 
 struct fm_live_node *fm_store_node(struct fm_store *store, uint32_t parent, uint32_t func)
@@ -211,11 +215,10 @@ struct fm_live_frame *fm_store_stack(struct fm_store *store, uint32_t frames, ui
 {
     uint32_t bytes = frames * (uint32_t)sizeof(struct fm_live_frame);
     store->open[FM_LIVE_STACK] = NULL; /* each stack is a chunk of its own, no larger than asked */
-    struct fm_live_chunk *chunk = add_chunk(store, FM_LIVE_STACK, bytes);
+    struct fm_live_chunk *chunk = add_chunk(store, FM_LIVE_STACK, bytes, store->next_stack);
     if (!chunk)
         return NULL;
-    chunk->first_id = store->next_stack++;
-    *ret_number = chunk->first_id;
+    *ret_number = store->next_stack++;
     chunk_commit(chunk, bytes);
     return (struct fm_live_frame *)(chunk + 1);
 }

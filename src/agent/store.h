@@ -26,6 +26,7 @@ struct fm_store {
     /* No descriptor is held: the program may close it, or find it where it expects none. The file
      * is opened by name whenever it grows. */
     char path[512]; /* "" for private memory */
+    uint32_t refused; /* requests to pass over before trying again: memory was not to be had */
     bool full;      /* the first file's file system is: new chunks go to the second file */
     uint64_t file_bytes, more_bytes;
     char more_path[512]; /* where the second file will lie, "" if nowhere */

@@ -68,6 +68,7 @@ struct fm_live_header {
     /* What one event pair costs the program, in ticks * 256, measured at start in this process. */
     uint64_t cost_python_call, cost_c_call, cost_resume;
     uint64_t own_ticks; /* spent in the agent outside events already known: starting, new contexts */
+    uint64_t nowhere; /* in-process pointer: the node of calls without a context, in no chunk */
     uint64_t lost[16];
 };
 

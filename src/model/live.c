@@ -360,6 +360,8 @@ static void credit_frames(struct loader *l, const struct fm_live_piece *stack, u
     for (uint64_t i = 0; i < depth && i < stack->room / sizeof(struct fm_live_frame); i++) {
         struct fm_live_frame frame;
         memcpy(&frame, stack->payload + i * sizeof frame, sizeof frame);
+        if (frame.node && frame.node == l->header.nowhere)
+            continue; /* counted as lost already; its caller has the time */
         uint32_t id = fm_live_chunks_node(&l->chunks, frame.node);
         uint32_t node = id == FM_NONE ? FM_NONE : fm_renumber_get(&l->nodes, id);
         if (node == FM_NONE) {

@@ -41,15 +41,42 @@ static char *make_in_memory(void)
     return make_in(MEMORY_FOLDER);
 }
 
+static char *make_in_named(const char *named)
+{
+    fm_autofree char *parent = realpath(named, NULL);
+    return parent ? make_in(parent) : NULL;
+}
+
+/* `disk` is where stores go on when the first folder is full; the run's folder links to it. */
+static void link_more(struct fm_folder *folder, char *disk)
+{
+    fm_autofree char *link_path = fm_path_join(folder->path, FM_FOLDER_MORE_LINK);
+    if (symlink(disk, link_path) == 0) {
+        folder->more = disk;
+    } else {
+        rmdir(disk);
+        free(disk);
+    }
+}
+
+/* "FOLDER", or "FOLDER:SECOND" with a place for what no longer fits. */
 static int make_where_asked(struct fm_folder *folder, const char *asked, struct fm_error *err)
 {
-    fm_autofree char *parent = realpath(asked, NULL);
-    folder->path = parent ? make_in(parent) : NULL;
-    return folder->path ? 0
-                        : fm_error_set_errno(err, FM_CANNOT_WRITE, errno,
-                                             "no folder for the run can be made in %s, which "
-                                             "FATHOM_TMPDIR names",
-                                             asked);
+    const char *colon = strchr(asked, ':');
+    fm_autofree char *first = fm_strndup(asked, colon ? (size_t)(colon - asked) : strlen(asked));
+    folder->path = make_in_named(first);
+    char *second = folder->path && colon ? make_in_named(colon + 1) : NULL;
+    if (folder->path && (second || !colon)) {
+        if (second)
+            link_more(folder, second);
+        return 0;
+    }
+    int errnum = errno;
+    if (folder->path)
+        rmdir(folder->path);
+    return fm_error_set_errno(err, FM_CANNOT_WRITE, errnum,
+                              "no folder for the run can be made in %s, which FATHOM_TMPDIR names",
+                              folder->path ? colon + 1 : first);
 }
 
 int fm_folder_make(struct fm_folder *folder, struct fm_error *err)
@@ -68,15 +95,8 @@ int fm_folder_make(struct fm_folder *folder, struct fm_error *err)
                                       ", $TMPDIR or /tmp");
         return 0;
     }
-    folder->more = disk;
-    if (disk) {
-        fm_autofree char *link_path = fm_path_join(folder->path, FM_FOLDER_MORE_LINK);
-        if (symlink(disk, link_path) != 0) {
-            rmdir(disk);
-            free(disk);
-            folder->more = NULL;
-        }
-    }
+    if (disk)
+        link_more(folder, disk);
     return 0;
 }
 

@@ -3,7 +3,8 @@
  *
  * It lies in memory (/dev/shm) when there is room, so that recording involves no disk; then a
  * second folder on disk takes what no longer fits, and a link "more" in the first one leads to it.
- * Both are private to the user (0700). $FATHOM_TMPDIR, if set, names another place for it, and the only one.
+ * Both are private to the user (0700). $FATHOM_TMPDIR, if set, names another place for it
+ * ("FOLDER"), or two ("FOLDER:SECOND").
  */
 #ifndef FM_OS_FOLDER_H
 #define FM_OS_FOLDER_H
