@@ -1,0 +1,179 @@
+"""Measures one program under one Python with every variant in turn; started by bench/run.
+
+    worker.py JOB.json RESULT.json
+
+The job names the program, the variants, the rounds and the number of loops (0: find out how many
+take about `seconds`). A round runs every variant once, in an order that moves on by one each round,
+so that no variant always follows the same other one. Clocks: the CPU time of the process, which
+leaves out what the machine gave to others, and wall time beside it.
+"""
+
+import cProfile
+import gc
+import json
+import os
+import sys
+import time
+
+import suite
+
+
+class Profiled:
+    """A profiler with the interface of cProfile.Profile."""
+
+    def __init__(self, make):
+        self.profile = make()
+
+    def start(self):
+        self.profile.enable()
+
+    def stop(self):
+        self.profile.disable()
+
+    def calls(self):
+        self.profile.create_stats()
+        return sum(row[1] for row in self.profile.stats.values())
+
+
+class Yappi:
+    def __init__(self, builtins):
+        import yappi
+
+        self.yappi, self.builtins = yappi, builtins
+        yappi.set_clock_type("wall")
+
+    def start(self):
+        self.yappi.start(builtins=self.builtins, profile_threads=False)
+
+    def stop(self):
+        self.yappi.stop()
+
+    def calls(self):
+        calls = sum(row.ncall for row in self.yappi.get_func_stats())
+        self.yappi.clear_stats()
+        return calls
+
+
+class Floor:
+    """The interpreter's events, delivered to a C function which does nothing or reads a clock."""
+
+    PYTHON = ("PY_START", "PY_RESUME", "PY_THROW", "PY_RETURN", "PY_YIELD", "PY_UNWIND")
+    C = ("CALL", "C_RETURN", "C_RAISE")
+    TOOL = 4
+
+    def __init__(self, builtins, clock):
+        import fathom_floor
+
+        self.floor, self.builtins, self.clock = fathom_floor, builtins, clock
+
+    def start(self):
+        if not hasattr(sys, "monitoring"):
+            self.floor.start(self.builtins, self.clock)
+            return
+        mon, events = sys.monitoring, 0
+        mon.use_tool_id(self.TOOL, "floor")
+        for name in self.PYTHON + (self.C if self.builtins else ()):
+            event = getattr(mon.events, name)
+            mon.register_callback(self.TOOL, event, self.floor.callback(self.clock))
+            if name not in ("C_RETURN", "C_RAISE"):
+                events |= event
+        mon.set_events(self.TOOL, events)
+
+    def stop(self):
+        if not hasattr(sys, "monitoring"):
+            self.floor.stop()
+            return
+        mon = sys.monitoring
+        mon.set_events(self.TOOL, 0)
+        for name in self.PYTHON + self.C:
+            mon.register_callback(self.TOOL, getattr(mon.events, name), None)
+        mon.free_tool_id(self.TOOL)
+
+    def calls(self):
+        return None
+
+
+class Nothing:
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+    def calls(self):
+        return None
+
+
+def fathom_profile(builtins):
+    import fathom
+
+    return fathom.Profile(builtins=builtins)
+
+
+VARIANTS = {
+    "baseline": Nothing,
+    "cprofile": lambda: Profiled(cProfile.Profile),
+    "cprofile-python": lambda: Profiled(lambda: cProfile.Profile(builtins=False)),
+    "fathom": lambda: Profiled(lambda: fathom_profile(True)),
+    "fathom-python": lambda: Profiled(lambda: fathom_profile(False)),
+    "yappi": lambda: Yappi(True),
+    "yappi-python": lambda: Yappi(False),
+    "empty": lambda: Floor(True, False),
+    "empty-python": lambda: Floor(False, False),
+    "clock": lambda: Floor(True, True),
+    "clock-python": lambda: Floor(False, True),
+}
+
+
+def measure(work, loops, variant, want_calls):
+    """CPU seconds, wall seconds and, if wanted, the number of calls recorded."""
+    tool = VARIANTS[variant]()
+    gc.collect()
+    wall = time.perf_counter()
+    cpu = time.process_time()
+    tool.start()
+    try:
+        work(loops)
+    finally:
+        tool.stop()
+    cpu = time.process_time() - cpu
+    wall = time.perf_counter() - wall
+    # yappi keeps one table for all and must be emptied each time.
+    calls = tool.calls() if want_calls or variant.startswith("yappi") else None
+    return cpu, wall, calls
+
+
+def calibrate(work, seconds):
+    """How many loops take about that long."""
+    loops = 1
+    while True:
+        cpu = min(measure(work, loops, "baseline", False)[0] for _ in range(2))
+        if cpu >= seconds / 4:
+            return max(1, round(loops * seconds / cpu))
+        loops = max(loops * 2, min(loops * 10, int(loops * seconds / 3 / max(cpu, 1e-6))))
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        job = json.load(file)
+    sys.stdout = sys.stderr = open(os.devnull, "w")
+    work = suite.load(job["program"], job["pyperformance"])
+    work(1)
+    loops = job["loops"] or calibrate(work, job["seconds"])
+    rounds, calls = [], {}
+    for number in range(job["rounds"]):
+        variants = [v for v in job["variants"]
+                    if not v.startswith("yappi") or number < job["slow_rounds"]]
+        turn = number % len(variants)
+        times = {}
+        for variant in variants[turn:] + variants[:turn]:
+            cpu, wall, counted = measure(work, loops, variant, number == 0 and job["count"])
+            times[variant] = [cpu, wall]
+            if counted is not None:
+                calls[variant] = counted
+        rounds.append(times)
+    with open(sys.argv[2], "w") as file:
+        json.dump({"loops": loops, "calls": calls, "rounds": rounds}, file)
+
+
+main()

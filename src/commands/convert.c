@@ -1,0 +1,115 @@
+/*
+ * `fathom convert`: a recording, or several added up, in another format. The format of the output
+ * is told by --to or by the end of its name.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/inputs.h"
+#include "commands/verb.h"
+#include "formats/format.h"
+
+static const char help_start[] =
+    "Usage: fathom convert [OPTION…] FILE… -o OUT\n"
+    "Write a recording in another format. Several files are added up.\n"
+    "\n"
+    "  -o, --output OUT   where to; \"-\" is the standard output\n"
+    "      --to FORMAT    the format, if the name of OUT does not tell\n"
+    "  -f, --force        overwrite OUT if it exists\n"
+    "  -h, --help         this text\n"
+    "\n"
+    "Formats: fathom";
+
+struct request {
+    const char *output, *to;
+    bool force;
+};
+
+static const struct option options[] = {
+    { "output", required_argument, NULL, 'o' },
+    { "to", required_argument, NULL, 't' },
+    { "force", no_argument, NULL, 'f' },
+    { "help", no_argument, NULL, 'h' },
+    { 0 },
+};
+
+static int print_help(void)
+{
+    const struct fm_format *const *all = fm_formats_all();
+    fputs(help_start, stdout);
+    for (size_t i = 0; all[i]; i++)
+        printf(", %s (%s)", all[i]->name, all[i]->title);
+    fputc('\n', stdout);
+    return 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+/* NULL format means .fathom. */
+static int choose_format(const struct request *q, const struct fm_format **format,
+                         struct fm_error *err)
+{
+    *format = NULL;
+    if (q->to && strcmp(q->to, "fathom") == 0)
+        return 0;
+    if (q->to) {
+        *format = fm_format_named(q->to);
+        return *format ? 0 : fm_error_set(err, FM_USAGE, "there is no format \"%s\"", q->to);
+    }
+    if (ends_with(q->output, ".fathom"))
+        return 0;
+    *format = fm_format_of_path(q->output);
+    if (!*format)
+        return fm_error_set(err, FM_USAGE, "the name \"%s\" tells no format; say it with --to",
+                            q->output);
+    return 0;
+}
+
+static int convert(const struct request *q, char *const *files, struct fm_error *err)
+{
+    const struct fm_format *format;
+    if (choose_format(q, &format, err) < 0)
+        return err->status;
+    struct fm_profile *p = fm_inputs_open(files, format == &fm_format_pstats, err);
+    if (!p)
+        return err->status;
+    int status = fm_profile_write(p, q->output, format, q->force, err);
+    fm_profile_free(p);
+    return status;
+}
+
+int fm_verb_convert(int argc, char **argv)
+{
+    struct request q = { 0 };
+    struct fm_error err = FM_ERROR_INIT;
+    int option;
+    opterr = 0;
+    optind = 0;
+    while ((option = getopt_long(argc, argv, ":o:fh", options, NULL)) != -1) {
+        if (option == 'o')
+            q.output = optarg;
+        else if (option == 't')
+            q.to = optarg;
+        else if (option == 'f')
+            q.force = true;
+        else if (option == 'h')
+            return print_help();
+        else
+            return fm_verb_usage("convert",
+                                 option == ':' ? "%s needs a value" : "there is no option %s",
+                                 argv[optind - 1]);
+    }
+    if (!argv[optind])
+        return fm_verb_usage("convert", "name at least one recording");
+    if (!q.output)
+        return fm_verb_usage("convert", "name the output with -o");
+    int status = convert(&q, argv + optind, &err);
+    if (status == FM_USAGE)
+        return fm_verb_usage("convert", "%s", err.text);
+    return status < 0 ? fm_verb_fail("convert", &err) : 0;
+}

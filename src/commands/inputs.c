@@ -1,0 +1,44 @@
+/* Opening recordings; see inputs.h. */
+#include "commands/inputs.h"
+
+#include "formats/format.h"
+#include "model/edit.h"
+
+bool fm_inputs_unfinished(const struct fm_profile *p)
+{
+    return p->processes.len == 0 && !p->flat && fm_profile_fact_get(p, "live");
+}
+
+static struct fm_profile *open_one(const char *path, struct fm_error *err)
+{
+    struct fm_profile *p = fm_profile_open(path, err);
+    if (p && fm_inputs_unfinished(p)) {
+        fm_error_set(
+            err, FM_UNSUPPORTED,
+            "%s is of a run that was cut off; type `fathom merge %s -o OUT` to gather what "
+            "its processes left",
+            path, path);
+        fm_profile_free(p);
+        p = NULL;
+    }
+    return p;
+}
+
+struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, struct fm_error *err)
+{
+    struct fm_profile *sum = open_one(files[0], err);
+    size_t n = 0;
+    while (files[n])
+        n++;
+    for (size_t i = 1; sum && i < n; i++) {
+        struct fm_profile *p = open_one(files[as_pstats ? n - i : i], err);
+        if (p) {
+            fm_profile_append(sum, p);
+        } else {
+            fm_profile_free(sum);
+            sum = NULL;
+        }
+        fm_profile_free(p);
+    }
+    return sum;
+}

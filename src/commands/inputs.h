@@ -1,0 +1,20 @@
+/*
+ * Opening what a user named on the command line: one recording, or several added up.
+ */
+#ifndef FM_COMMANDS_INPUTS_H
+#define FM_COMMANDS_INPUTS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "model/profile.h"
+
+/* Open the NULL-terminated `files` and add them up. pstats adds the files behind the first from the
+ * last to the second; `as_pstats` does the same, so that functions come in its order. A recording
+ * of a run that never finished is refused with the command that completes it. */
+struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, struct fm_error *err);
+
+/* Did the launcher of this recording die before it could gather the processes? */
+bool fm_inputs_unfinished(const struct fm_profile *p);
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * Joining the stores of a run; see join.h.
+ *
+ * A store is read, not mapped: it lies on a memory file system that may be full, where touching a
+ * hole through a mapping needs a page that is not to be had and would kill us.
+ */
+#include "commands/join.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "capture/live.h"
+#include "formats/sources.h"
+#include "model/live.h"
+
+#define UNPROFILED_MAX_BYTES 65536
+
+struct store {
+    uint32_t pid, number;
+    bool live;
+    char name[NAME_MAX + 1];
+};
+
+struct bytes {
+    void *data; /* NULL if there are none */
+    size_t len;
+};
+
+/* "123.0.live" → 123, 0, true. */
+static bool parse_name(const char *name, struct store *s)
+{
+    int end = 0;
+    if (sscanf(name, "%u.%u%n", &s->pid, &s->number, &end) != 2 || !end)
+        return false;
+    s->live = strcmp(name + end, FM_LIVE_SUFFIX) == 0;
+    snprintf(s->name, sizeof s->name, "%s", name);
+    return s->live || strcmp(name + end, FM_LIVE_UNPROFILED_SUFFIX) == 0;
+}
+
+static int compare_stores(const void *a, const void *b)
+{
+    const struct store *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (int)y->live - (int)x->live;
+}
+
+/* Read what there is of a sparse file; its holes stay untouched zero pages. */
+static int read_sparse(int fd, struct bytes *b)
+{
+    off_t at = 0, len = (off_t)b->len;
+    while (at < len) {
+        off_t data = lseek(fd, at, SEEK_DATA);
+        if (data < 0)
+            return errno == ENXIO ? 0 : -1; /* only a hole is left */
+        off_t hole = lseek(fd, data, SEEK_HOLE);
+        hole = hole < 0 || hole > len ? len : hole;
+        for (at = data; at < hole;) {
+            ssize_t n = pread(fd, (char *)b->data + at, (size_t)(hole - at), at);
+            if (n < 0 && errno == EINTR)
+                continue;
+            if (n <= 0)
+                return n < 0 ? -1 : 0;
+            at += n;
+        }
+    }
+    return 0;
+}
+
+static int bytes_read(int folder, const char *name, struct bytes *b)
+{
+    struct stat st;
+    *b = (struct bytes){ 0 };
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    int status = fstat(fd, &st);
+    if (status == 0 && !S_ISREG(st.st_mode)) {
+        errno = EINVAL;
+        status = -1;
+    }
+    if (status == 0 && st.st_size > 0) {
+        b->len = (size_t)st.st_size;
+        b->data = mmap(NULL, b->len, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (b->data == MAP_FAILED)
+            b->data = NULL;
+        status = b->data ? read_sparse(fd, b) : -1;
+    }
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return status;
+}
+
+static void bytes_release(struct bytes *b)
+{
+    if (b->data)
+        munmap(b->data, b->len);
+}
+
+static void note_lost(struct fm_profile *into, const struct store *s, const char *reason)
+{
+    char text[512];
+    snprintf(text, sizeof text, "the recording of process %u could not be read: %s", s->pid,
+             reason);
+    fm_profile_note(into, FM_NONE, "lost", 1, text);
+}
+
+static void join_live(struct fm_profile *into, int folder, const struct store *s,
+                      const struct fm_live_ending *ending)
+{
+    struct bytes live, more = { 0 };
+    char more_name[NAME_MAX + sizeof "more/" FM_LIVE_MORE_SUFFIX];
+    struct fm_error err = FM_ERROR_INIT;
+    /* "more" is a link to the folder where stores go on when this one's file system is full; a run
+     * without one puts them beside. */
+    snprintf(more_name, sizeof more_name, "more/%s%s", s->name, FM_LIVE_MORE_SUFFIX);
+    if (bytes_read(folder, s->name, &live) < 0) {
+        note_lost(into, s, strerror(errno));
+    } else if (!live.data) {
+        note_lost(into, s, "it is empty");
+    } else {
+        const char *beside = more_name + strlen("more/");
+        if (bytes_read(folder, more_name, &more) < 0 && (errno != ENOENT && errno != ENOTDIR))
+            note_lost(into, s, strerror(errno));
+        else if (!more.data && bytes_read(folder, beside, &more) < 0 && errno != ENOENT)
+            note_lost(into, s, strerror(errno));
+        if (fm_live_load(into, live.data, live.len, more.data, more.len, ending, &err) < 0)
+            note_lost(into, s, err.text);
+    }
+    bytes_release(&live);
+    bytes_release(&more);
+}
+
+/* The value of "key=" at the start of a line, as a string id; 0 if it is not there. */
+static uint32_t value_of(struct fm_profile *into, const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, n) == 0 && line[n] == '=')
+            return fm_strings_add(into->strings, line + n + 1, strcspn(line + n + 1, "\n"));
+    }
+    return 0;
+}
+
+static void join_unprofiled(struct fm_profile *into, int folder, const struct store *s,
+                            const struct fm_live_ending *ending)
+{
+    char text[UNPROFILED_MAX_BYTES];
+    struct bytes b;
+    if (bytes_read(folder, s->name, &b) < 0) {
+        note_lost(into, s, strerror(errno));
+        return;
+    }
+    size_t len = b.len < sizeof text ? b.len : sizeof text - 1;
+    if (b.data)
+        memcpy(text, b.data, len);
+    text[len] = '\0';
+    bytes_release(&b);
+    struct fm_process process = {
+        .pid = s->pid,
+        .exe = value_of(into, text, "exe"),
+        .version = value_of(into, text, "version"),
+        .command = value_of(into, text, "command"),
+        .end_ns = ending->end_ns,
+        .exit_status = ending->exit_status,
+    };
+    uint32_t parent = value_of(into, text, "parent"), reason = value_of(into, text, "reason");
+    process.parent_pid = (uint32_t)strtoul(fm_profile_text(into, parent), NULL, 10);
+    uint32_t index = fm_profile_process(into, &process);
+    fm_profile_note(into, index, "unprofiled", 1,
+                    reason ? fm_profile_text(into, reason) : "no agent for this Python");
+}
+
+static const struct fm_join_ending *ending_of(uint32_t pid, const struct fm_join_ending *endings,
+                                              size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (endings[i].pid == pid)
+            return &endings[i];
+    }
+    return NULL;
+}
+
+int fm_join_folder(struct fm_profile *into, const char *folder,
+                   const struct fm_join_ending *endings, size_t n_endings, struct fm_error *err)
+{
+    FM_VEC(struct store) stores = { 0 };
+    struct dirent *entry;
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return fm_error_set_errno(err, errno == ENOENT ? FM_NOT_FOUND : FM_CANNOT_READ, errno,
+                                  "reading the folder %s", folder);
+    while ((entry = readdir(dir))) {
+        struct store s;
+        if (parse_name(entry->d_name, &s))
+            fm_vec_push(&stores, s);
+    }
+    if (stores.len)
+        qsort(stores.data, stores.len, sizeof *stores.data, compare_stores);
+    for (size_t i = 0; i < stores.len; i++) {
+        const struct store *s = &stores.data[i];
+        bool last = i + 1 == stores.len || stores.data[i + 1].pid != s->pid;
+        const struct fm_join_ending *known = last ? ending_of(s->pid, endings, n_endings) : NULL;
+        struct fm_live_ending ending = { fm_clock_pair_now(), known ? known->end_ns : 0,
+                                         known ? known->exit_status : -1 };
+        if (s->live)
+            join_live(into, dirfd(dir), s, &ending);
+        else
+            join_unprofiled(into, dirfd(dir), s, &ending);
+    }
+    fm_vec_release(&stores);
+    closedir(dir);
+    fm_sources_embed(into);
+    return 0;
+}

@@ -1,0 +1,195 @@
+/*
+ * `fathom report`: opens recordings, adds them up, reshapes and narrows them as asked, and hands
+ * them to a report (src/report).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "commands/inputs.h"
+#include "commands/report_options.h"
+#include "commands/verb.h"
+#include "formats/pstats.h"
+#include "model/edit.h"
+
+/* The profile to report, and the table of its functions. */
+struct subject {
+    struct fm_profile *p;
+    struct fm_flat *made; /* what must be freed of the table */
+    const struct fm_flat *flat;
+    struct fm_names *names;
+};
+
+static int edit(struct subject *s, const struct fm_report_options *o, struct fm_error *err)
+{
+    for (size_t i = 0; i < o->edits.len; i++) {
+        const struct fm_edit_step *step = &o->edits.data[i];
+        struct fm_profile *old = s->p;
+        if (!old->threads.len)
+            return fm_error_set(err, FM_UNSUPPORTED,
+                                "--fold, --filter and --root need calling contexts, which %s does "
+                                "not hold",
+                                o->files[0]);
+        if (step->kind == FM_EDIT_FOLD)
+            s->p = fm_profile_fold(old, fm_function_glob, (void *)step->glob);
+        else if (step->kind == FM_EDIT_FILTER)
+            s->p = fm_profile_filter(old, fm_function_glob, (void *)step->glob);
+        else
+            s->p = fm_profile_root(old, fm_function_glob, (void *)step->glob);
+        fm_profile_free(old);
+    }
+    return 0;
+}
+
+/* Process ids come again in long runs, thread ids too: the first that fits is meant. */
+static int find_scope(const struct fm_profile *p, const struct fm_report_options *o,
+                      struct fm_flat_scope *scope, struct fm_error *err)
+{
+    *scope = (struct fm_flat_scope){ FM_NONE, FM_NONE };
+    for (uint32_t i = 0; o->process >= 0 && i < p->processes.len; i++) {
+        if (p->processes.data[i].pid == o->process && scope->process == FM_NONE)
+            scope->process = i;
+    }
+    if (o->process >= 0 && scope->process == FM_NONE)
+        return fm_error_set(err, FM_UNSUPPORTED, "there is no process %lld in the recording",
+                            (long long)o->process);
+    for (uint32_t i = 0; o->thread >= 0 && i < p->threads.len; i++) {
+        const struct fm_thread *t = &p->threads.data[i];
+        if (t->tid == o->thread && scope->thread == FM_NONE &&
+            (scope->process == FM_NONE || scope->process == t->process))
+            scope->thread = i;
+    }
+    if (o->thread >= 0 && scope->thread == FM_NONE)
+        return fm_error_set(err, FM_UNSUPPORTED, "there is no thread %lld in the recording",
+                            (long long)o->thread);
+    return 0;
+}
+
+static int check_part(const struct fm_profile *p, const struct fm_report_options *o,
+                      struct fm_error *err)
+{
+    if (o->part == FM_PART_TREE && !p->threads.len)
+        return fm_error_set(err, FM_UNSUPPORTED,
+                            "%s holds callers but no calling contexts, so "
+                            "there is no tree to show",
+                            o->files[0]);
+    if (o->part == FM_PART_THREADS && !p->threads.len)
+        return fm_error_set(err, FM_UNSUPPORTED, "%s holds no threads", o->files[0]);
+    if (o->part == FM_PART_PROCESSES && !p->processes.len)
+        return fm_error_set(err, FM_UNSUPPORTED, "%s holds no processes", o->files[0]);
+    return 0;
+}
+
+static void make_table(struct subject *s, const struct fm_report_options *o,
+                       const struct fm_flat_scope *scope, const struct fm_style *style)
+{
+    bool classic = o->layout == FM_LAYOUT_PSTATS;
+    enum fm_names_strip strip = FM_NAMES_WHOLE;
+    if (s->p->threads.len || !s->p->flat)
+        s->made = fm_flat_new(s->p, scope);
+    s->flat = s->made ? s->made : s->p->flat;
+    struct fm_flat *united = classic ? fm_pstats_unite(s->p, s->flat) : NULL;
+    if (united) {
+        fm_flat_free(s->made);
+        s->flat = s->made = united;
+    }
+    if (o->strip_dirs)
+        strip = classic ? FM_NAMES_LABELS : FM_NAMES_FILES;
+    else if (o->layout == FM_LAYOUT_TABLE && style->width > 0 && style->width < 120)
+        strip = FM_NAMES_FILES; /* a narrow page: whole paths would be cut anyway */
+    s->names = fm_names_new(s->p, s->flat, strip);
+}
+
+struct only {
+    const struct fm_profile *p;
+    const char *glob;
+};
+
+static bool is_asked_for(const struct fm_flat_row *row, void *data)
+{
+    const struct only *only = data;
+    return fm_function_glob(only->p, row->func, (void *)only->glob);
+}
+
+static void print(const struct fm_report *r, const struct fm_report_options *o)
+{
+    enum fm_direction direction = o->part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES;
+    if (o->layout == FM_LAYOUT_JSON) {
+        fm_report_json(r, o->part);
+    } else if (o->layout == FM_LAYOUT_CSV) {
+        fm_report_csv(r, o->part);
+    } else if (o->layout == FM_LAYOUT_PSTATS) {
+        if (o->part == FM_PART_FUNCTIONS)
+            fm_report_classic(r);
+        else
+            fm_report_classic_edges(r, direction);
+    } else {
+        fm_report_header(r);
+        if (o->part == FM_PART_FUNCTIONS)
+            fm_report_functions(r);
+        else if (o->part == FM_PART_TREE)
+            fm_report_tree(r);
+        else if (o->part == FM_PART_THREADS)
+            fm_report_threads(r);
+        else if (o->part == FM_PART_PROCESSES)
+            fm_report_processes(r);
+        else if (o->part == FM_PART_SOURCE)
+            fm_report_source(r);
+        else
+            fm_report_edges(r, direction);
+    }
+}
+
+static int report(struct subject *s, struct fm_report_options *o, struct fm_error *err)
+{
+    struct fm_report r = { .out = stdout,
+                           .query = &o->query,
+                           .style = fm_style_for(stdout, o->color, o->width),
+                           .files = (const char *const *)o->files,
+                           .edges_max = o->edges_max,
+                           .depth_max = o->depth_max,
+                           .min_percent = o->min_percent };
+    struct only only;
+    s->p = fm_inputs_open(o->files, o->layout == FM_LAYOUT_PSTATS, err);
+    if (!s->p || edit(s, o, err) < 0 || check_part(s->p, o, err) < 0 ||
+        find_scope(s->p, o, &r.scope, err) < 0)
+        return err->status;
+    make_table(s, o, &r.scope, &r.style);
+    only = (struct only){ s->p, o->function };
+    if (o->function) {
+        o->query.only = is_asked_for;
+        o->query.only_data = &only;
+    }
+    r.p = s->p;
+    r.flat = s->flat;
+    r.names = s->names;
+    fm_query_run(&o->query, s->flat, s->names, &r.selection);
+    if (o->function && !r.selection.rows.len && !o->limited)
+        fm_error_set(err, FM_UNSUPPORTED, "there is no function \"%s\" in the recording",
+                     o->function);
+    else
+        print(&r, o);
+    fm_selection_release(&r.selection);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return fm_error_set(err, FM_CANNOT_WRITE, "the report cannot be written");
+    return err->status;
+}
+
+int fm_verb_report(int argc, char **argv)
+{
+    struct fm_report_options o;
+    struct fm_error err = FM_ERROR_INIT;
+    struct subject s = { 0 };
+    int status = fm_report_options_parse(&o, argc, argv, &err);
+    if (status == 0)
+        status = report(&s, &o, &err);
+    fm_names_free(s.names);
+    fm_flat_free(s.made);
+    fm_profile_free(s.p);
+    fm_report_options_release(&o);
+    if (status >= 0)
+        return 0;
+    if (status == FM_USAGE)
+        return fm_verb_usage("report", "%s", err.text);
+    return fm_verb_fail("report", &err);
+}

@@ -1,0 +1,297 @@
+/* The command line of `fathom report`; see report_options.h. */
+#include "commands/report_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: fathom report [OPTION…] FILE…\n"
+    "Tables and trees of a recording (.fathom, pstats). Several files are added up.\n"
+    "\n"
+    "What to show (by default the functions):\n"
+    "      --callers[=FUNC]  who calls each function, or those that FUNC (a glob) names\n"
+    "      --callees[=FUNC]  what each function calls\n"
+    "      --source[=FUNC]   the source of each function as it ran, from the recording\n"
+    "      --edges N         at most N callers or callees per function (10; \"all\")\n"
+    "      --tree            the calling-context tree of each thread\n"
+    "      --depth N         levels of the tree (all)\n"
+    "      --min PERCENT     smallest branch of the tree (1)\n"
+    "      --threads         the threads          --processes   the processes\n"
+    "\n"
+    "Which part of it:\n"
+    "  -s, --sort KEY,…      calls cumulative filename line module name nfl pcalls stdname time\n"
+    "                        (pstats' keys and aliases), self total percall min max resumes\n"
+    "                        suspended; any unique beginning will do\n"
+    "      --reverse         the other way round\n"
+    "  -n, --limit N         the first N (20; \"all\")\n"
+    "  -r, --restrict WHAT   a number of rows, a fraction of them, or a regular expression;\n"
+    "                        may be repeated and is applied in order\n"
+    "      --process PID     one process          --thread TID  one thread\n"
+    "      --fold GLOB       take functions out, their time goes to their callers\n"
+    "      --filter GLOB     only paths through such a function\n"
+    "      --root GLOB       only what such functions did, seen from them\n"
+    "\n"
+    "How it looks:\n"
+    "      --strip-dirs      file names without folders; never makes two files look alike\n"
+    "      --pstats          byte for byte what pstats prints\n"
+    "      --json, --csv     for programs\n"
+    "      --color WHEN      auto, always, never (auto: on a terminal unless NO_COLOR is set)\n"
+    "      --width N         columns to fit into\n"
+    "  -h, --help            this text\n";
+
+enum {
+    OPT_REVERSE = 256,
+    OPT_CALLERS,
+    OPT_CALLEES,
+    OPT_EDGES,
+    OPT_TREE,
+    OPT_DEPTH,
+    OPT_MIN,
+    OPT_THREADS,
+    OPT_PROCESSES,
+    OPT_THREAD,
+    OPT_PROCESS,
+    OPT_FOLD,
+    OPT_FILTER,
+    OPT_ROOT,
+    OPT_SOURCE,
+    OPT_STRIP,
+    OPT_PSTATS,
+    OPT_JSON,
+    OPT_CSV,
+    OPT_COLOR,
+    OPT_WIDTH,
+};
+
+static const struct option options[] = {
+    { "sort", required_argument, NULL, 's' },
+    { "limit", required_argument, NULL, 'n' },
+    { "restrict", required_argument, NULL, 'r' },
+    { "help", no_argument, NULL, 'h' },
+    { "reverse", no_argument, NULL, OPT_REVERSE },
+    { "callers", optional_argument, NULL, OPT_CALLERS },
+    { "callees", optional_argument, NULL, OPT_CALLEES },
+    { "edges", required_argument, NULL, OPT_EDGES },
+    { "tree", no_argument, NULL, OPT_TREE },
+    { "depth", required_argument, NULL, OPT_DEPTH },
+    { "min", required_argument, NULL, OPT_MIN },
+    { "threads", no_argument, NULL, OPT_THREADS },
+    { "processes", no_argument, NULL, OPT_PROCESSES },
+    { "thread", required_argument, NULL, OPT_THREAD },
+    { "process", required_argument, NULL, OPT_PROCESS },
+    { "fold", required_argument, NULL, OPT_FOLD },
+    { "filter", required_argument, NULL, OPT_FILTER },
+    { "root", required_argument, NULL, OPT_ROOT },
+    { "source", optional_argument, NULL, OPT_SOURCE },
+    { "strip-dirs", no_argument, NULL, OPT_STRIP },
+    { "pstats", no_argument, NULL, OPT_PSTATS },
+    { "json", no_argument, NULL, OPT_JSON },
+    { "csv", no_argument, NULL, OPT_CSV },
+    { "color", required_argument, NULL, OPT_COLOR },
+    { "colour", required_argument, NULL, OPT_COLOR },
+    { "width", required_argument, NULL, OPT_WIDTH },
+    { 0 },
+};
+
+/* A whole number from 0 to INT32_MAX; "all" is -1 where that is allowed. */
+static int take_number(const char *option, const char *text, bool all, int64_t *value,
+                       struct fm_error *err)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (all && strcmp(text, "all") == 0)
+        n = -1;
+    else if (end == text || *end || errno || n < 0 || n > INT32_MAX)
+        return fm_error_set(err, FM_USAGE, "%s takes a whole number%s, not \"%s\"", option,
+                            all ? " or \"all\"" : "", text);
+    *value = n;
+    return 0;
+}
+
+static int take_int(const char *option, const char *text, bool all, int *value,
+                    struct fm_error *err)
+{
+    int64_t n = 0;
+    if (take_number(option, text, all, &n, err) < 0)
+        return err->status;
+    *value = (int)n;
+    return 0;
+}
+
+static int take_percent(const char *text, double *value, struct fm_error *err)
+{
+    char *end;
+    *value = strtod(text, &end);
+    if (end == text || (*end && strcmp(end, "%") != 0) || !(*value >= 0 && *value <= 100))
+        return fm_error_set(err, FM_USAGE, "--min takes a percentage, not \"%s\"", text);
+    return 0;
+}
+
+static int take_color(const char *text, enum fm_color_mode *mode, struct fm_error *err)
+{
+    static const char *const names[] = { "auto", "always", "never" };
+    for (size_t i = 0; i < FM_COUNT(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *mode = (enum fm_color_mode)i;
+            return 0;
+        }
+    }
+    return fm_error_set(err, FM_USAGE, "--color is auto, always or never, not \"%s\"", text);
+}
+
+static int take_limit(struct fm_report_options *o, const char *text, struct fm_error *err)
+{
+    int64_t n = 0;
+    if (take_number("--limit", text, true, &n, err) < 0)
+        return err->status;
+    if (n >= 0)
+        fm_query_limit(&o->query, n);
+    o->limited = true;
+    return 0;
+}
+
+static void add_edit(struct fm_report_options *o, enum fm_edit_kind kind)
+{
+    fm_vec_push(&o->edits, ((struct fm_edit_step){ kind, optarg }));
+}
+
+/* Options with a value that must be checked. */
+static int take_value(struct fm_report_options *o, int option, struct fm_error *err)
+{
+    switch (option) {
+    case 's':
+        o->sorted = true;
+        return fm_query_sort(&o->query, optarg, err);
+    case 'n':
+        return take_limit(o, optarg, err);
+    case 'r':
+        o->limited = true;
+        return fm_query_restrict(&o->query, optarg, err);
+    case OPT_EDGES:
+        return take_int("--edges", optarg, true, &o->edges_max, err);
+    case OPT_DEPTH:
+        return take_int("--depth", optarg, true, &o->depth_max, err);
+    case OPT_MIN:
+        return take_percent(optarg, &o->min_percent, err);
+    case OPT_THREAD:
+        return take_number("--thread", optarg, false, &o->thread, err);
+    case OPT_PROCESS:
+        return take_number("--process", optarg, false, &o->process, err);
+    case OPT_COLOR:
+        return take_color(optarg, &o->color, err);
+    case OPT_WIDTH:
+        return take_int("--width", optarg, false, &o->width, err);
+    }
+    return fm_error_set(err, FM_USAGE, "unknown option");
+}
+
+static int take_option(struct fm_report_options *o, int option, struct fm_error *err)
+{
+    switch (option) {
+    case OPT_REVERSE:
+        o->query.reverse = true;
+        return 0;
+    case OPT_CALLERS:
+    case OPT_CALLEES:
+        o->part = option == OPT_CALLERS ? FM_PART_CALLERS : FM_PART_CALLEES;
+        o->function = optarg;
+        return 0;
+    case OPT_SOURCE:
+        o->part = FM_PART_SOURCE;
+        o->function = optarg;
+        return 0;
+    case OPT_TREE:
+        o->part = FM_PART_TREE;
+        return 0;
+    case OPT_THREADS:
+        o->part = FM_PART_THREADS;
+        return 0;
+    case OPT_PROCESSES:
+        o->part = FM_PART_PROCESSES;
+        return 0;
+    case OPT_FOLD:
+    case OPT_FILTER:
+    case OPT_ROOT:
+        add_edit(o, option == OPT_FOLD     ? FM_EDIT_FOLD
+                    : option == OPT_FILTER ? FM_EDIT_FILTER
+                                           : FM_EDIT_ROOT);
+        return 0;
+    case OPT_STRIP:
+        o->strip_dirs = true;
+        return 0;
+    case OPT_PSTATS:
+    case OPT_JSON:
+    case OPT_CSV:
+        o->layout = option == OPT_PSTATS ? FM_LAYOUT_PSTATS
+                    : option == OPT_JSON ? FM_LAYOUT_JSON
+                                         : FM_LAYOUT_CSV;
+        return 0;
+    }
+    return take_value(o, option, err);
+}
+
+/* What was left open: an order and a length that suit a page. */
+static int settle(struct fm_report_options *o, struct fm_error *err)
+{
+    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
+    if (o->layout == FM_LAYOUT_PSTATS && o->part > FM_PART_CALLEES)
+        return fm_error_set(err, FM_USAGE,
+                            "pstats has no such report: --pstats goes with the functions, "
+                            "--callers or --callees");
+    if (o->layout != FM_LAYOUT_TABLE && o->part == FM_PART_SOURCE)
+        return fm_error_set(err, FM_USAGE, "--source is plain text: it takes no --json or --csv");
+    o->query.qualified = o->layout != FM_LAYOUT_PSTATS;
+    if (!o->sorted && o->layout != FM_LAYOUT_PSTATS)
+        fm_query_sort(&o->query, edges ? "total" : "self", err);
+    if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function)
+        fm_query_limit(&o->query, edges ? 10 : 20);
+    if (o->layout != FM_LAYOUT_TABLE && o->edges_max == -2)
+        o->edges_max = -1;
+    if (o->edges_max == -2)
+        o->edges_max = 10;
+    if (o->min_percent < 0)
+        o->min_percent = o->layout == FM_LAYOUT_TABLE ? 1 : 0;
+    return 0;
+}
+
+int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
+                            struct fm_error *err)
+{
+    int option;
+    memset(o, 0, sizeof *o);
+    o->process = o->thread = o->depth_max = -1;
+    o->edges_max = -2; /* not said */
+    o->min_percent = -1;
+    opterr = 0;
+    optind = 0;
+    while ((option = getopt_long(argc, argv, ":s:n:r:h", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return 1;
+        }
+        if (option == ':')
+            return fm_error_set(err, FM_USAGE, "%s needs a value", argv[optind - 1]);
+        if (option == '?' && optopt && optopt < 256)
+            return fm_error_set(err, FM_USAGE, "there is no option -%c", optopt);
+        if (option == '?')
+            return fm_error_set(err, FM_USAGE,
+                                "%s is no option, or not a unique beginning of one, "
+                                "or takes no value",
+                                argv[optind - 1]);
+        if (take_option(o, option, err) < 0)
+            return err->status;
+    }
+    o->files = argv + optind;
+    if (!*o->files)
+        return fm_error_set(err, FM_USAGE, "name at least one recording");
+    return settle(o, err);
+}
+
+void fm_report_options_release(struct fm_report_options *o)
+{
+    fm_query_release(&o->query);
+    fm_vec_release(&o->edits);
+}

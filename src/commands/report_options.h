@@ -1,0 +1,43 @@
+/*
+ * What a user asked of `fathom report`, parsed and checked but not yet looked up in any recording.
+ */
+#ifndef FM_COMMANDS_REPORT_OPTIONS_H
+#define FM_COMMANDS_REPORT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "report/report.h"
+
+enum fm_layout { FM_LAYOUT_TABLE, FM_LAYOUT_PSTATS, FM_LAYOUT_JSON, FM_LAYOUT_CSV };
+
+enum fm_edit_kind { FM_EDIT_FOLD, FM_EDIT_FILTER, FM_EDIT_ROOT };
+
+struct fm_edit_step {
+    enum fm_edit_kind kind;
+    const char *glob;
+};
+
+struct fm_report_options {
+    enum fm_part part;
+    enum fm_layout layout;
+    const char *function; /* of --callers=, --callees=; NULL: every function */
+    struct fm_query query;
+    bool sorted, limited; /* the user said so */
+    bool strip_dirs;
+    int edges_max, depth_max, width;
+    double min_percent;
+    int64_t process, thread; /* -1: all */
+    enum fm_color_mode color;
+    FM_VEC(struct fm_edit_step) edits;
+    char *const *files; /* NULL-terminated, at least one */
+};
+
+/* 0; 1 if help was printed and nothing is left to do; negative on an error. A sentence about a
+ * wrong command line has FM_USAGE. */
+int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
+                            struct fm_error *err);
+void fm_report_options_release(struct fm_report_options *o);
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * Reports as CSV (RFC 4180, with a header line), for spreadsheets: times in seconds.
+ */
+#include <string.h>
+
+#include "report/branch.h"
+#include "report/cost.h"
+#include "report/edges.h"
+#include "report/report.h"
+
+static void put_text(const struct fm_report *r, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, r->out);
+        return;
+    }
+    fputc('"', r->out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', r->out);
+        fputc(*text, r->out);
+    }
+    fputc('"', r->out);
+}
+
+static void put_seconds(const struct fm_report *r, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    fprintf(r->out, ",%s%llu.%09llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000),
+            (unsigned long long)(size % 1000000000));
+}
+
+static void put_function(const struct fm_report *r, uint32_t func)
+{
+    const struct fm_function *f = &r->p->functions.data[func];
+    put_text(r, fm_profile_text(r->p, f->qualname ? f->qualname : f->name));
+    fputc(',', r->out);
+    put_text(r, fm_profile_text(r->p, f->file));
+    fprintf(r->out, ",%u", f->line);
+}
+
+static void put_rows(const struct fm_report *r)
+{
+    fputs("function,file,line,calls,primitive_calls,resumes,self_s,total_s,min_s,max_s,"
+          "suspended_s\r\n",
+          r->out);
+    for (size_t i = 0; i < r->selection.rows.len; i++) {
+        const struct fm_flat_row *f = &r->flat->rows.data[r->selection.rows.data[i]];
+        put_function(r, f->func);
+        fprintf(r->out, ",%lld,%lld,%lld", (long long)f->calls, (long long)f->primitive,
+                (long long)f->resumes);
+        put_seconds(r, f->self_ns);
+        put_seconds(r, f->total_ns);
+        put_seconds(r, f->min_ns);
+        put_seconds(r, f->max_ns);
+        put_seconds(r, f->suspended_ns);
+        fputs("\r\n", r->out);
+    }
+}
+
+static void put_edges(const struct fm_report *r, enum fm_direction direction)
+{
+    struct fm_edges edges;
+    fm_edges_init(&edges, r->flat, direction);
+    fputs("caller,caller_file,caller_line,callee,callee_file,callee_line,calls,primitive_calls,"
+          "self_s,total_s\r\n",
+          r->out);
+    for (size_t i = 0; i < r->selection.rows.len; i++) {
+        size_t n;
+        struct fm_flat_edge *all = fm_edges_of(&edges, r->selection.rows.data[i], &n);
+        fm_query_sort_edges(r->query, r->names, all, n, direction == FM_CALLERS);
+        if (r->edges_max >= 0 && n > (size_t)r->edges_max)
+            n = (size_t)r->edges_max;
+        for (size_t k = 0; k < n; k++) {
+            put_function(r, r->flat->rows.data[all[k].caller].func);
+            fputc(',', r->out);
+            put_function(r, r->flat->rows.data[all[k].callee].func);
+            fprintf(r->out, ",%lld,%lld", (long long)all[k].calls, (long long)all[k].primitive);
+            put_seconds(r, all[k].self_ns);
+            put_seconds(r, all[k].total_ns);
+            fputs("\r\n", r->out);
+        }
+    }
+    fm_edges_release(&edges);
+}
+
+static void show_node(const struct fm_branches *b, const struct fm_step *step, void *data)
+{
+    const struct fm_report *r = data;
+    const struct fm_node *node = &b->p->nodes.data[step->node];
+    if (step->hidden || !step->depth)
+        return;
+    bool top = b->p->nodes.data[node->parent].parent == FM_NONE;
+    fprintf(r->out, "%u,", step->node);
+    if (!top)
+        fprintf(r->out, "%u", node->parent);
+    fprintf(r->out, ",%u,%d,", b->p->threads.data[node->thread].tid, step->depth);
+    put_function(r, node->func);
+    fprintf(r->out, ",%lld,%lld", (long long)fm_profile_value(b->p, FM_METRIC_CALLS, step->node),
+            (long long)fm_profile_value(b->p, FM_METRIC_RESUMES, step->node));
+    put_seconds(r, b->self_ns[step->node]);
+    put_seconds(r, b->total_ns[step->node]);
+    fputs("\r\n", r->out);
+}
+
+static void put_tree(const struct fm_report *r)
+{
+    struct fm_branches b;
+    int64_t all_ns = 0;
+    fm_branches_init(&b, r->p);
+    fputs("node,parent,thread,depth,function,file,line,calls,resumes,self_s,total_s\r\n", r->out);
+    for (uint32_t i = 0; i < r->p->threads.len; i++) {
+        if (fm_branches_shows(r->p, &r->scope, i))
+            all_ns += b.total_ns[r->p->threads.data[i].root];
+    }
+    for (uint32_t i = 0; i < r->p->threads.len; i++) {
+        if (fm_branches_shows(r->p, &r->scope, i))
+            fm_branches_walk(&b, i, r->depth_max, (int64_t)((double)all_ns * r->min_percent / 100),
+                             show_node, (void *)r);
+    }
+    fm_branches_release(&b);
+}
+
+static void put_threads(const struct fm_report *r)
+{
+    const struct fm_profile *p = r->p;
+    fputs("process,thread,name,wall_s,cpu_s,calls\r\n", r->out);
+    for (uint32_t i = 0; i < p->threads.len; i++) {
+        const struct fm_thread *t = &p->threads.data[i];
+        if (!fm_branches_shows(p, &r->scope, i))
+            continue;
+        struct fm_events e = fm_events_of(p, FM_NONE, i);
+        fprintf(r->out, "%u,%u,", p->processes.data[t->process].pid, t->tid);
+        put_text(r, fm_profile_text(p, t->name));
+        put_seconds(r, t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
+        put_seconds(r, (int64_t)t->cpu_ns);
+        fprintf(r->out, ",%lld\r\n", (long long)(e.calls + e.c_calls + e.resumes));
+    }
+}
+
+static void put_processes(const struct fm_report *r)
+{
+    const struct fm_profile *p = r->p;
+    fputs("process,parent,python,profiled,exit_status,executable,command,wall_s\r\n", r->out);
+    for (uint32_t i = 0; i < p->processes.len; i++) {
+        const struct fm_process *q = &p->processes.data[i];
+        if (r->scope.process != FM_NONE && r->scope.process != i)
+            continue;
+        fprintf(r->out, "%u,%u,", q->pid, q->parent_pid);
+        put_text(r, fm_profile_text(p, q->version));
+        fprintf(r->out, ",%s,", q->profiled ? "yes" : "no");
+        if (q->exit_status >= 0)
+            fprintf(r->out, "%d", q->exit_status);
+        fputc(',', r->out);
+        put_text(r, fm_profile_text(p, q->exe));
+        fputc(',', r->out);
+        put_text(r, fm_profile_text(p, q->command));
+        put_seconds(r, q->start_ns && q->end_ns > q->start_ns ? (int64_t)(q->end_ns - q->start_ns)
+                                                              : 0);
+        fputs("\r\n", r->out);
+    }
+}
+
+void fm_report_csv(const struct fm_report *r, enum fm_part part)
+{
+    switch (part) {
+    case FM_PART_FUNCTIONS:
+        put_rows(r);
+        break;
+    case FM_PART_CALLERS:
+    case FM_PART_CALLEES:
+        put_edges(r, part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
+        break;
+    case FM_PART_TREE:
+        put_tree(r);
+        break;
+    case FM_PART_THREADS:
+        put_threads(r);
+        break;
+    case FM_PART_PROCESSES:
+        put_processes(r);
+        break;
+    case FM_PART_SOURCE: /* plain text only */
+        break;
+    }
+}

@@ -1,0 +1,64 @@
+/*
+ * The reports: each prints one view of a profile. A verb fills in a struct fm_report once; every
+ * view reads it and changes nothing but the order of its own copies.
+ *
+ * Adding a report is one file here, one declaration below and one option in commands/report.c.
+ */
+#ifndef FM_REPORT_REPORT_H
+#define FM_REPORT_REPORT_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "model/flat.h"
+#include "model/profile.h"
+#include "report/names.h"
+#include "report/query.h"
+#include "report/table.h"
+
+struct fm_report {
+    const struct fm_profile *p;
+    struct fm_flat_scope scope; /* the processes and threads shown */
+    const struct fm_flat *flat; /* their functions */
+    struct fm_names *names;
+    const struct fm_query *query;
+    struct fm_selection selection; /* the rows to show, in order */
+    struct fm_style style;
+    FILE *out;
+    const char *const *files; /* NULL-terminated: the inputs, by name */
+    /* Of one view only. */
+    int edges_max;      /* callers or callees shown per function; < 0: all */
+    int depth_max;      /* levels of the tree; < 0: all */
+    double min_percent; /* smallest share of the time a branch of the tree must have */
+};
+
+enum fm_direction { FM_CALLERS, FM_CALLEES };
+
+/* Tables and trees for people. */
+void fm_report_header(const struct fm_report *r);
+void fm_report_notes(const struct fm_report *r);
+void fm_report_functions(const struct fm_report *r);
+void fm_report_edges(const struct fm_report *r, enum fm_direction direction);
+void fm_report_tree(const struct fm_report *r);
+void fm_report_threads(const struct fm_report *r);
+void fm_report_processes(const struct fm_report *r);
+void fm_report_source(const struct fm_report *r);
+
+/* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_unite). */
+void fm_report_classic(const struct fm_report *r);
+void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direction);
+
+/* For programs: which parts to write. */
+enum fm_part {
+    FM_PART_FUNCTIONS,
+    FM_PART_CALLERS,
+    FM_PART_CALLEES,
+    FM_PART_TREE,
+    FM_PART_THREADS,
+    FM_PART_PROCESSES,
+    FM_PART_SOURCE
+};
+void fm_report_json(const struct fm_report *r, enum fm_part part);
+void fm_report_csv(const struct fm_report *r, enum fm_part part);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * The threads of a recording, one line each: how long they lived, how much CPU they used, and how
+ * much they did. A thread that was waiting lived long and used little CPU.
+ */
+#include "report/cost.h"
+#include "report/number.h"
+#include "report/report.h"
+
+void fm_report_threads(const struct fm_report *r)
+{
+    const struct fm_profile *p = r->p;
+    struct fm_table t;
+    char text[FM_NUMBER_BYTES];
+    fm_table_init(&t, r->style);
+    fm_table_column(&t, "process", FM_TABLE_RIGHT);
+    fm_table_column(&t, "thread", FM_TABLE_RIGHT);
+    fm_table_column(&t, "wall", FM_TABLE_RIGHT);
+    fm_table_column(&t, "CPU", FM_TABLE_RIGHT);
+    fm_table_column(&t, "%", FM_TABLE_RIGHT);
+    fm_table_column(&t, "calls", FM_TABLE_RIGHT);
+    fm_table_column(&t, "name", FM_TABLE_FLEXIBLE);
+    for (uint32_t i = 0; i < p->threads.len; i++) {
+        const struct fm_thread *thread = &p->threads.data[i];
+        if ((r->scope.thread != FM_NONE && r->scope.thread != i) ||
+            (r->scope.process != FM_NONE && r->scope.process != thread->process))
+            continue;
+        struct fm_events e = fm_events_of(p, FM_NONE, i);
+        int64_t wall_ns =
+            thread->end_ns > thread->start_ns ? (int64_t)(thread->end_ns - thread->start_ns) : 0;
+        snprintf(text, sizeof text, "%u", p->processes.data[thread->process].pid);
+        fm_table_cell(&t, FM_COLOR_NONE, text);
+        snprintf(text, sizeof text, "%u", thread->tid);
+        fm_table_cell(&t, FM_COLOR_NONE, text);
+        fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, wall_ns));
+        fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, (int64_t)thread->cpu_ns));
+        fm_table_cell(&t, fm_color_heat((double)thread->cpu_ns, (double)wall_ns),
+                      fm_number_percent(text, (double)thread->cpu_ns, (double)wall_ns));
+        fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(text, e.calls + e.c_calls + e.resumes));
+        fm_table_cell(&t, FM_COLOR_NAME, fm_profile_text(p, thread->name));
+    }
+    fm_table_print(&t, r->out);
+    fm_table_release(&t);
+}
