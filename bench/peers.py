@@ -65,6 +65,11 @@ def environment(version: str, python: str) -> tuple[str, bool]:
     return str(interpreter), True
 
 
+def full_version(python: str) -> str:
+    code = "import platform; print(platform.python_version())"
+    return subprocess.run([python, "-c", code], text=True, stdout=subprocess.PIPE).stdout.strip()
+
+
 def module_version(interpreter: object, name: str) -> str:
     code = f"import importlib.metadata as m; print(m.version({name!r}))"
     return subprocess.run([str(interpreter), "-c", code], text=True, stdout=subprocess.PIPE,

@@ -19,13 +19,17 @@ import suite
 
 
 class Profiled:
-    """A profiler with the interface of cProfile.Profile."""
+    """A profiler with the interface of cProfile.Profile.
 
-    def __init__(self, make):
-        self.profile = make()
+    enable() is told again to leave C calls out: from 3.14 on, cProfile's forgets what its
+    constructor was told and records them.
+    """
+
+    def __init__(self, make, builtins):
+        self.profile, self.builtins = make(builtins=builtins), builtins
 
     def start(self):
-        self.profile.enable()
+        self.profile.enable(builtins=self.builtins)
 
     def stop(self):
         self.profile.disable()
@@ -104,18 +108,18 @@ class Nothing:
         return None
 
 
-def fathom_profile(builtins):
+def fathom_profile(**options):
     import fathom
 
-    return fathom.Profile(builtins=builtins)
+    return fathom.Profile(**options)
 
 
 VARIANTS = {
     "baseline": Nothing,
-    "cprofile": lambda: Profiled(cProfile.Profile),
-    "cprofile-python": lambda: Profiled(lambda: cProfile.Profile(builtins=False)),
-    "fathom": lambda: Profiled(lambda: fathom_profile(True)),
-    "fathom-python": lambda: Profiled(lambda: fathom_profile(False)),
+    "cprofile": lambda: Profiled(cProfile.Profile, True),
+    "cprofile-python": lambda: Profiled(cProfile.Profile, False),
+    "fathom": lambda: Profiled(fathom_profile, True),
+    "fathom-python": lambda: Profiled(fathom_profile, False),
     "yappi": lambda: Yappi(True),
     "yappi-python": lambda: Yappi(False),
     "empty": lambda: Floor(True, False),

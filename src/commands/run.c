@@ -213,10 +213,12 @@ static void report_unprofiled(const struct fm_profile *p)
 static void report(const struct run *run, const struct fm_profile *p, size_t running)
 {
     bool any = count_profiled(p) > 0;
-    if (any && !run->options.quiet)
+    if (any && !run->options.quiet) {
+        fputc('\n', stderr); /* apart from the program's own output */
         fm_report_summary(p, stderr, SUMMARY_ROWS);
-    else
+    } else {
         report_unprofiled(p);
+    }
     if (!any)
         say("fathom run: no Python was profiled in this run");
     if (running > 0)
