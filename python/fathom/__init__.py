@@ -8,9 +8,54 @@
     with fathom.Profile() as pr:            # drops in for cProfile.Profile
         work()
     pr.print_stats("cumulative")
+
+    @fathom.lines                           # its lines are recorded by `fathom run --lines`
+    def work(): ...
+
+    profiler = fathom.LineProfiler(work)    # drops in for line_profiler.LineProfiler
+    profiler.runcall(work)
+    profiler.print_stats()
+
+Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-from fathom._profile import Profile, profile, run, runctx
-
-__all__ = ["Profile", "profile", "run", "runctx"]
+__all__ = ["LineProfiler", "LineStats", "Profile", "lines", "profile", "run", "runctx"]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "LineProfiler": "fathom._line_profiler",
+    "LineStats": "fathom._line_stats",
+    "Profile": "fathom._profile",
+    "lines": "fathom._lines",
+    "profile": "fathom._profile",
+    "run": "fathom._profile",
+    "runctx": "fathom._profile",
+}
+
+
+def __getattr__(name):
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'fathom' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_HOMES})
+
+
+def load_ipython_extension(shell):
+    """``%load_ext fathom``: the magics ``%lprun``, ``%prun`` and ``%%fathom``."""
+    from fathom._ipython import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell):
+    """``%unload_ext fathom``: the magics are as they were before."""
+    from fathom._ipython import unload
+
+    unload(shell)

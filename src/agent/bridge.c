@@ -29,7 +29,8 @@ static int load_library(void)
     char path[4096];
     if (library.convert)
         return 0;
-    void *handle = find_library(path, sizeof path) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *handle =
+        find_library(path, sizeof path) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!handle) {
         PyErr_Format(PyExc_ImportError, "fathom: cannot load its library: %s", dlerror());
         return -1;
@@ -52,14 +53,15 @@ static struct fathom_live *lives_of(PyObject *snapshots)
     struct fathom_live *lives = PyMem_Calloc((size_t)count + 1, sizeof *lives);
     for (Py_ssize_t i = 0; lives && i < count; i++) {
         PyObject *pair = PyList_GET_ITEM(snapshots, i);
-        PyObject *bytes = PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) ? PyTuple_GET_ITEM(pair, 0)
-                                                                        : NULL;
+        PyObject *bytes =
+            PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) ? PyTuple_GET_ITEM(pair, 0) : NULL;
         if (!bytes || !PyBytes_Check(bytes)) {
             PyMem_Free(lives);
             PyErr_SetString(PyExc_TypeError, "snapshots must be pairs that begin with bytes");
             return NULL;
         }
-        lives[i] = (struct fathom_live){ PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes) };
+        lives[i] =
+            (struct fathom_live){ PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes) };
     }
     return lives ? lives : (struct fathom_live *)PyErr_NoMemory();
 }
@@ -72,8 +74,8 @@ PyObject *fm_bridge_convert(PyObject *snapshots, const char *format)
     struct fathom_live *lives = load_library() < 0 ? NULL : lives_of(snapshots);
     if (!lives)
         return NULL;
-    int rc = library.convert(lives, (size_t)PyList_GET_SIZE(snapshots), format, &bytes, &len, message,
-                             sizeof message);
+    int rc = library.convert(lives, (size_t)PyList_GET_SIZE(snapshots), format, &bytes, &len,
+                             message, sizeof message);
     PyMem_Free(lives);
     if (rc < 0) {
         PyErr_Format(PyExc_ValueError, "fathom: %s", message);

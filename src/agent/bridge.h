@@ -1,7 +1,8 @@
 /*
  * The way from the agent to everything that is not needed inside a running program: libfathom.so,
  * a plain library beside the agent that turns a snapshot of a live store into a file. It is loaded
- * only when the program asks for a result, so the agent itself stays small and free of dependencies.
+ * only when the program asks for a result, so the agent itself stays small and free of
+ * dependencies.
  */
 #ifndef FM_AGENT_BRIDGE_H
 #define FM_AGENT_BRIDGE_H

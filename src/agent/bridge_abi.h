@@ -13,15 +13,16 @@ struct fathom_live {
     size_t len;
 };
 
-/* Turn live stores, added up, into a file of the named format ("fathom", "pstats", "entries"), in memory that
- * fathom_release gives back. 0, or negative with a sentence in `message`. */
-typedef int fathom_convert_function(const struct fathom_live *lives, size_t count, const char *format,
-                                    char **ret_bytes, size_t *ret_len, char *message,
-                                    size_t message_size);
+/* Turn live stores, added up, into a file of the named format ("fathom", "pstats", "entries"), in
+ * memory that fathom_release gives back. 0, or negative with a sentence in `message`. */
+typedef int fathom_convert_function(const struct fathom_live *lives, size_t count,
+                                    const char *format, char **ret_bytes, size_t *ret_len,
+                                    char *message, size_t message_size);
 
 /* The same straight into a file. `*ret_exists` is set if it exists and must not be overwritten. */
 typedef int fathom_save_function(const struct fathom_live *lives, size_t count, const char *path,
-                                 int overwrite, int *ret_exists, char *message, size_t message_size);
+                                 int overwrite, int *ret_exists, char *message,
+                                 size_t message_size);
 
 typedef void fathom_release_function(void *bytes);
 

@@ -6,6 +6,7 @@
 
 #include "agent/functions.h"
 #include "agent/hooks.h"
+#include "agent/lines.h"
 #include "agent/sources.h"
 #include "agent/start.h"
 #include "agent/threads.h"
@@ -83,7 +84,10 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
         return NULL;
     }
     c->slot = slot;
-    c->c_calls = options->c_calls;
+    c->calls = options->calls;
+    c->c_calls = options->c_calls && options->calls;
+    c->lines_on = options->lines != NULL;
+    copy_path(c->lines_patterns, sizeof c->lines_patterns, options->lines);
     c->keep_code = options->keep_code;
     c->timer = Py_XNewRef(options->timer);
     c->timer_unit = options->timer_unit;
@@ -93,6 +97,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     copy_path(c->folder, sizeof c->folder, options->folder);
     copy_path(c->more_folder, sizeof c->more_folder, options->more_folder);
     collectors[slot] = c;
+    fm_functions_forget_choice(c);
     if (open_store(c) < 0) {
         fm_collector_free(c);
         return NULL;
@@ -104,33 +109,47 @@ void fm_collector_free(struct fm_collector *c)
 {
     if (!c)
         return;
-    if (c->running && fm_collector_stop(c) < 0)
+    if (fm_collector_stop(c) < 0)
         PyErr_Clear();
     collectors[c->slot] = NULL;
     c->keep_code = false; /* forgetting drops what was held for getstats() */
     fm_collector_forget(c);
     Py_XDECREF(c->timer);
+    Py_XDECREF(c->marked);
     PyMem_RawFree(c);
 }
 
 int fm_collector_start(struct fm_collector *c)
 {
-    if (c->running)
-        return 0;
-    if (fm_hooks_install(c) < 0)
+    if (!c->hooked && fm_hooks_install(c) < 0)
         return -1;
-    c->running = true;
+    c->hooked = c->running = true;
     return 0;
 }
 
 int fm_collector_stop(struct fm_collector *c)
 {
-    if (!c->running)
+    bool was_running = c->running;
+    if (!c->hooked)
         return 0;
-    c->running = false;
+    c->hooked = c->running = false;
     int rc = fm_hooks_remove(c);
     fm_threads_detach_all(c);
+    if (was_running)
+        fm_collector_mark_end(c);
     return rc;
+}
+
+int fm_collector_pause(struct fm_collector *c)
+{
+    if (!FM_HAS_MONITORING || !c->lines_on || c->calls || c->lines_patterns[0])
+        return fm_collector_stop(c);
+    if (c->running) {
+        c->running = false;
+        fm_threads_detach_all(c);
+        fm_collector_mark_end(c);
+    }
+    return 0;
 }
 
 int fm_collector_clear(struct fm_collector *c)
@@ -165,7 +184,8 @@ static void describe_timer(struct fm_collector *c)
 
 PyObject *fm_collector_snapshot(struct fm_collector *c)
 {
-    fm_collector_mark_end(c);
+    if (c->running)
+        fm_collector_mark_end(c);
     if (c->timer)
         describe_timer(c);
     size_t bytes = FM_LIVE_PAGE;
@@ -202,8 +222,8 @@ uint64_t fm_collector_timer(struct fm_collector *c)
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
-/* No room for another context: the calls of `f` are added up in one node for all of them, and if there
- * is no room for that either, nowhere. */
+/* No room for another context: the calls of `f` are added up in one node for all of them, and if
+ * there is no room for that either, nowhere. */
 static struct fm_live_node *shared_node(struct fm_collector *c, struct fm_func *f)
 {
     c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
@@ -283,11 +303,12 @@ void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_thread *t, c
         return;
     }
     /* Calls above it ended without telling: close them now. */
-    while (t->top > frame) {
-        c->store.header->lost[FM_LIVE_LOST_EVENTS]++;
+    while (t->top >= frame) {
+        c->store.header->lost[FM_LIVE_LOST_EVENTS] += t->top > frame;
+        if (c->lines_on)
+            fm_line_leave(t, now);
         fm_pop(t, now);
     }
-    fm_pop(t, now);
 }
 
 /* ---- generators -------------------------------------------------------------------------- */
@@ -324,7 +345,14 @@ void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, cons
               uint64_t now)
 {
     struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)t->top->node;
+    struct fm_live_line *line = NULL;
+    int last_line = 0;
     bool matched = t->top->key == (uintptr_t)key;
+    if (c->lines_on && matched) {
+        line = fm_line_frame_of(t)->line;
+        last_line = fm_line_frame_of(t)->last;
+        fm_line_leave(t, now);
+    }
     fm_leave(c, t, key, now);
     if (!matched)
         return;
@@ -333,6 +361,8 @@ void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, cons
         pause = new_pause(c, frame);
     if (pause) {
         pause->node = node;
+        pause->line = line;
+        pause->last_line = last_line;
         pause->since_ticks = now;
     }
 }
@@ -352,7 +382,15 @@ void fm_resume(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, c
         struct fm_live_resumed *paused = resumed_of(c, pause->node);
         if (paused)
             paused->suspended_ticks += now - pause->since_ticks;
-        pause->node = NULL;
+        if (pause->line)
+            pause->line->suspended_ticks += now - pause->since_ticks;
     }
     fm_opened(t, now);
+    if (c->lines_on) {
+        *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
+        if (pause && pause->node && pause->line) /* the line it waited on goes on: no new hit */
+            fm_line_resume(t, fm_line_frame_of(t), pause, now);
+    }
+    if (pause)
+        pause->node = NULL;
 }

@@ -10,17 +10,18 @@
  *   1. A thread's stack[0] is its root and never popped; `top` points at the innermost open call.
  *   2. A node's `last_child` is one of its children, or &fm_no_child, whose func matches nothing.
  *   3. Function ids are never 0 in a node that is not a root; a function whose id is 0 has not been
- *      defined in the current store, so the comparison with `last_child` fails and the slow path runs.
- *   4. A node's `next_hint` leads to a sibling or to itself: programs call the children of a node in
- *      the same order again and again, so the two guesses spare most lookups in the table.
- *   5. A call for which no context is to be had is pushed all the same, with the collector's `nowhere`,
- *      which is in no store: so every exit finds its entry.
+ *      defined in the current store, so the comparison with `last_child` fails and the slow path
+ * runs.
+ *   4. A node's `next_hint` leads to a sibling or to itself: programs call the children of a node
+ * in the same order again and again, so the two guesses spare most lookups in the table.
+ *   5. A call for which no context is to be had is pushed all the same, with the collector's
+ * `nowhere`, which is in no store: so every exit finds its entry.
  *   6. The time is read last on entry and first on exit: what the agent does in between is charged
  *      to the caller, never to the function measured.
  *
  * Threads: every event arrives with the GIL held; a thread touches only its own stack. `slot`
- * numbers the collectors that may run side by side (a program may profile itself under `fathom run`);
- * a stopped collector keeps its slot until another one needs it.
+ * numbers the collectors that may run side by side (a program may profile itself under `fathom
+ * run`); a stopped collector keeps its slot until another one needs it.
  */
 #ifndef FM_AGENT_COLLECTOR_H
 #define FM_AGENT_COLLECTOR_H
@@ -34,13 +35,15 @@
 
 /* A function as one collector knows it: Python code by content, C functions by definition. */
 struct fm_func {
-    uint32_t id;    /* in the current store; 0: not defined there yet */
-    uint32_t flags; /* enum fm_live_function_flags */
+    uint32_t id;      /* in the current store; 0: not defined there yet */
+    uint32_t flags;   /* enum fm_live_function_flags */
     const void *key;  /* C: the PyMethodDef */
     const void *meth; /* C: its function, to notice a definition whose memory was used again */
     PyObject *owned;  /* what getstats() shows: code object or name; NULL if not asked to keep it */
     char *name;       /* C: its name, to define it again after a fork */
-    struct fm_func *next; /* all functions of the slot */
+    struct fm_func_lines *lines; /* NULL: its lines are not recorded; see lines.h */
+    bool lines_known;            /* … which has been decided */
+    struct fm_func *next;        /* all functions of the slot */
 };
 
 struct fm_collector;
@@ -49,6 +52,10 @@ struct fm_thread {
     struct fm_live_frame *top, *base, *limit; /* limit: one past the last usable frame */
     struct fm_live_thread *live;
     struct fm_collector *collector;
+    struct fm_line_frame *lines; /* beside base[0…]; NULL unless lines are recorded */
+    size_t lines_cap;
+    struct fm_table abroad;     /* line record → activations counted here, see lines.h */
+    uintptr_t abroad_open;      /* their sum */
     struct fm_thread **current; /* the thread's own fm_current[slot], to unhook it from outside */
     clockid_t cpu_clock;
     uint64_t cpu_look_ticks; /* when the CPU clock was last read */
@@ -59,14 +66,18 @@ struct fm_thread {
 struct fm_pause {
     const void *frame;
     struct fm_live_node *node; /* NULL while it runs */
+    struct fm_live_line *line; /* on which it waits, or NULL */
+    int last_line;
     uint64_t since_ticks;
 };
 
 struct fm_options {
     const char *folder, *more_folder; /* NULL: private memory */
+    bool calls; /* every call; without it only calls of functions with lines */
     bool c_calls;
-    bool keep_code;  /* hold code objects so that getstats() can show them */
-    PyObject *timer; /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
+    const char *lines; /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
+    bool keep_code;    /* hold code objects so that getstats() can show them */
+    PyObject *timer;   /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
     double timer_unit;
 };
 
@@ -78,9 +89,13 @@ struct fm_inherited {
 
 struct fm_collector {
     int slot;
-    bool running;
-    bool forked; /* in a child that has not begun its own store yet */
-    bool c_calls, keep_code;
+    bool running; /* recording */
+    bool hooked;  /* receiving events; a paused collector does, and passes them over */
+    bool forked;  /* in a child that has not begun its own store yet */
+    bool calls, c_calls, keep_code;
+    bool lines_on;
+    char lines_patterns[1024];
+    PyObject *marked; /* {address: code object} whose lines were asked for one by one, or NULL */
     PyObject *timer;
     double timer_unit;
     char folder[512], more_folder[512];
@@ -113,9 +128,15 @@ extern __thread struct fm_thread *fm_current[FM_SLOTS] __attribute__((tls_model(
 struct fm_collector *fm_collector_new(const struct fm_options *options);
 void fm_collector_free(struct fm_collector *c); /* stops it first */
 
-/* Start and stop listening; 0, or −1 with a Python exception set. Stopping closes all open calls. */
+/* Start and stop listening; 0, or −1 with a Python exception set. Stopping closes all open calls.
+ */
 int fm_collector_start(struct fm_collector *c);
 int fm_collector_stop(struct fm_collector *c);
+
+/* Stop recording but keep receiving, so that starting again costs little: for profilers that are
+ * switched on and off with every call of a function. Only collectors of marked lines can do that;
+ * for others it is the same as stopping. */
+int fm_collector_pause(struct fm_collector *c);
 
 /* Forget everything recorded; open calls stay open from now on. */
 int fm_collector_clear(struct fm_collector *c);
@@ -162,7 +183,7 @@ static inline struct fm_thread *fm_collector_thread(struct fm_collector *c)
     struct fm_thread *t = fm_current[c->slot];
     if (__builtin_expect(t != NULL, 1))
         return t;
-    return fm_thread_attach(c);
+    return c->running ? fm_thread_attach(c) : NULL; /* paused: nobody is attached */
 }
 
 /* Push a call of `f`; `key` is what the matching exit will name. Returns its node, or NULL. The
@@ -188,8 +209,8 @@ static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_thr
     return node;
 }
 
-/* The pushed call begins now. Last, it is counted in the thread's record: a reader of a dead process
- * sees whole frames only. */
+/* The pushed call begins now. Last, it is counted in the thread's record: a reader of a dead
+ * process sees whole frames only. */
 static inline void fm_opened(struct fm_thread *t, uint64_t now)
 {
     t->top->enter_ticks = now;

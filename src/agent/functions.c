@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/lines.h"
 #include "agent/sources.h"
 
 /* Generated code (namedtuple, dataclass, eval in a loop) that differs only in its content: this
@@ -47,10 +48,20 @@ void fm_functions_reset(struct fm_collector *c)
 {
     for (struct fm_func *f = slots[c->slot].all; f; f = f->next) {
         f->id = 0;
+        if (f->lines)
+            fm_lines_reset(f);
         if (!c->keep_code)
             Py_CLEAR(f->owned);
     }
     c->next_func = 1;
+}
+
+void fm_functions_forget_choice(struct fm_collector *c)
+{
+    for (struct fm_func *f = slots[c->slot].all; f; f = f->next) {
+        f->lines = NULL;
+        f->lines_known = false;
+    }
 }
 
 static struct fm_func *new_func(struct fm_collector *c)
@@ -80,8 +91,8 @@ static uint64_t hash_label(PyCodeObject *code)
     return fm_mix64(h + (uint64_t)code->co_firstlineno) | 1;
 }
 
-/* The content: what CPython's own hash of code covers, plus bytes and positions, because 3.11 leaves
- * the former out and only the latter tells two lambdas on one line apart. */
+/* The content: what CPython's own hash of code covers, plus bytes and positions, because 3.11
+ * leaves the former out and only the latter tells two lambdas on one line apart. */
 static uint64_t hash_content(PyCodeObject *code, uint64_t label)
 {
     uint64_t h = fm_mix64(label + hash_object((PyObject *)code));
@@ -161,7 +172,8 @@ static struct fm_text utf8(PyObject *str, PyObject **ret_bytes)
 static bool define_code(struct fm_collector *c, struct fm_func *f, PyCodeObject *code, uint32_t id)
 {
     PyObject *owners[3];
-    struct fm_text texts[3] = { utf8(code->co_name, &owners[0]), utf8(code->co_qualname, &owners[1]),
+    struct fm_text texts[3] = { utf8(code->co_name, &owners[0]),
+                                utf8(code->co_qualname, &owners[1]),
                                 utf8(code->co_filename, &owners[2]) };
     if (texts[1].len == texts[0].len && memcmp(texts[1].bytes, texts[0].bytes, texts[0].len) == 0)
         texts[1].len = 0;
@@ -188,7 +200,8 @@ static PyObject *descriptor_of(PyObject *self, const PyMethodDef *def)
         PyObject *found = dict ? PyDict_GetItemString(dict, def->ml_name) : NULL;
         if (!found)
             continue;
-        if (Py_TYPE(found) == &PyMethodDescr_Type && ((PyMethodDescrObject *)found)->d_method == def)
+        if (Py_TYPE(found) == &PyMethodDescr_Type &&
+            ((PyMethodDescrObject *)found)->d_method == def)
             return found;
         if (PyCFunction_Check(found) && ((PyCFunctionObject *)found)->m_ml == def)
             return found;

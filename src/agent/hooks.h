@@ -11,6 +11,9 @@
 /* Begin to receive events for the collector in all threads of the current interpreter. */
 int fm_hooks_install(struct fm_collector *c);
 
+/* A code object was marked while the collector runs: receive its lines from now on. */
+int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code);
+
 /* Stop receiving them, and leave whatever the program itself installed as it is. */
 int fm_hooks_remove(struct fm_collector *c);
 

@@ -6,17 +6,24 @@
  *
  * Without C calls: the frame-evaluation hook (PEP 523), at a fifth of the cost. It makes every
  * Python call recurse in C, which a program that recurses 100,000 deep would not survive, so when a
- * thread has used a good part of its C stack, the agent changes over to profile functions, for good.
- * Calls entered under the hook may then end by a profile event; `depth` tells who closes a call.
+ * thread has used a good part of its C stack, the agent changes over to profile functions, for
+ * good. Calls entered under the hook may then end by a profile event; `depth` tells who closes a
+ * call.
  *
- * The profile function can be taken away by the program (sys.setprofile, cProfile). If nobody else's
- * takes its place, ours comes back at once (a pending call); otherwise that thread is lost to us,
- * and the recording says so. The program's own profiler is never touched.
+ * Lines come from the trace function, which slows every instruction of a frame it is on for. So it
+ * is on only in frames of chosen functions: the evaluation hook switches it with each frame.
+ * Together with C calls there is no such hook, and the trace function sees, and passes over, other
+ * frames' lines too.
+ *
+ * The profile function can be taken away by the program (sys.setprofile, cProfile). If nobody
+ * else's takes its place, ours comes back at once (a pending call); otherwise that thread is lost
+ * to us, and the recording says so. The program's own profiler is never touched.
  *
  * Threads: the GIL protects everything here.
  */
 #include "agent/functions.h"
 #include "agent/hooks.h"
+#include "agent/lines.h"
 
 #if !FM_HAS_MONITORING
 
@@ -32,6 +39,7 @@ static struct {
     int count;
     bool profiling;  /* the profile function is installed in the threads */
     bool evaluating; /* the evaluation hook is installed */
+    int lines;       /* collectors that record lines */
     PyInterpreterState *interpreter;
     PyThreadState *newest_thread; /* head of the interpreter's list when last looked at */
 } source;
@@ -61,34 +69,56 @@ static bool is_suspended(_PyInterpreterFrame *frame)
            _PyFrame_GetGenerator(frame)->gi_frame_state == FRAME_SUSPENDED;
 }
 
+/* Without --calls only functions with lines are. */
+static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject *code)
+{
+    return !c->lines_on || fm_lines_of(c, f, code) || c->calls;
+}
+
+static void enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key)
+{
+    fm_enter(c, t, f, key);
+    if (c->lines_on)
+        *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
+}
+
+static void leave(struct fm_collector *c, struct fm_thread *t, const void *key, uint64_t now)
+{
+    if (c->lines_on && t->top->key == (uintptr_t)key)
+        fm_line_leave(t, now);
+    fm_leave(c, t, key, now);
+}
+
 static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
 {
     PyCodeObject *code = frame->f_code;
     struct fm_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, code);
-    if (!t || !f)
+    if (!t || !f || !is_recorded(c, f, code))
         return;
     if (__builtin_expect(is_generator(code) && is_resumed(frame), 0))
         fm_resume(c, t, f, code, frame);
     else
-        fm_enter(c, t, f, code);
+        enter(c, t, f, code);
 }
 
 static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
                         uint64_t now)
 {
     struct fm_thread *t = fm_collector_thread(c);
-    if (!t)
+    struct fm_func *f = fm_function_of_code(c, code);
+    if (!t || !f || !is_recorded(c, f, code))
         return;
     if (__builtin_expect(is_generator(code) && is_suspended(frame), 0))
         fm_yield(c, t, code, frame, now);
     else
-        fm_leave(c, t, code, now);
+        leave(c, t, code, now);
 }
 
 /* ---- the profile function ---------------------------------------------------------------- */
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
+static bool has_trace_function(PyThreadState *thread);
 
 static void give_profile_function(PyThreadState *thread, Py_tracefunc function)
 {
@@ -103,8 +133,11 @@ static void cover_threads(void)
 {
     source.newest_thread = PyInterpreterState_ThreadHead(source.interpreter);
     for (PyThreadState *thread = source.newest_thread; thread; thread = PyThreadState_Next(thread))
-        if (!thread->c_profilefunc)
+        if (!thread->c_profilefunc) {
             give_profile_function(thread, on_profile);
+            if (source.lines)
+                has_trace_function(thread);
+        }
 }
 
 static int cover_threads_again(void *unused)
@@ -148,9 +181,9 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
         return; /* its return will not be seen */
     }
     if (what == PyTrace_C_CALL)
-        fm_enter(c, t, f, def);
+        enter(c, t, f, def);
     else
-        fm_leave(c, t, def, now);
+        leave(c, t, def, now);
 }
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
@@ -170,6 +203,72 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         PyInterpreterState_ThreadHead(source.interpreter) != source.newest_thread)
         cover_threads();
     return 0;
+}
+
+/* ---- the trace function ------------------------------------------------------------------ */
+
+static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)self, (void)arg;
+    if (what != PyTrace_LINE)
+        return 0;
+    PyCodeObject *code = frame->f_frame->f_code;
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        struct fm_thread *t = c->lines_on ? fm_current[c->slot] : NULL;
+        if (!t || t->top->key != (uintptr_t)code)
+            continue;
+        uint64_t now = fm_collector_now(c);
+        struct fm_func *f = (struct fm_func *)(uintptr_t)t->top->func;
+        if (f->lines)
+            fm_line_event(c, t, f, frame->f_lineno, now);
+    }
+    return 0;
+}
+
+/* Give a thread our trace function unless it has the program's own. */
+static bool has_trace_function(PyThreadState *thread)
+{
+    if (__builtin_expect(thread->c_tracefunc == on_trace, 1))
+        return true;
+    if (thread->c_tracefunc) {
+        for (int i = 0; i < source.count; i++)
+            source.collectors[i]->store.header->lost[FM_LIVE_LOST_HOOK]++;
+        return false;
+    }
+    struct fm_raised raised = fm_python_put_aside();
+    if (_PyEval_SetTrace(thread, on_trace, NULL) < 0)
+        PyErr_Clear();
+    fm_python_put_back(raised);
+    return thread->c_tracefunc == on_trace;
+}
+
+/* Does some collector record lines of this code? */
+static bool wants_lines(PyCodeObject *code)
+{
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        struct fm_func *f = c->lines_on ? fm_function_of_code(c, code) : NULL;
+        if (f && fm_lines_of(c, f, code))
+            return true;
+    }
+    return false;
+}
+
+/* Evaluate a frame with the trace function on or off, and leave the caller's as it was. */
+static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    bool wanted = source.lines && wants_lines(frame->f_code) && has_trace_function(thread);
+    bool ours = wanted || thread->c_tracefunc == on_trace;
+    if (!ours || thread->c_profilefunc)
+        return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    _PyCFrame *caller = thread->cframe;
+    uint8_t before = caller->use_tracing;
+    caller->use_tracing = wanted && !thread->tracing ? 255 : 0;
+    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    if (thread->c_tracefunc == on_trace && !thread->c_profilefunc)
+        caller->use_tracing = before;
+    return result;
 }
 
 /* ---- the frame-evaluation hook ----------------------------------------------------------- */
@@ -237,7 +336,7 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
         struct fm_thread *t = fm_current[source.collectors[i]->slot];
         depths[i] = t ? t->top - t->base : PTRDIFF_MAX;
     }
-    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    PyObject *result = evaluate(thread, frame, throwflag);
     for (int i = 0; i < count && i < source.count; i++)
         leave_evaluated(source.collectors[i], depths[i], frame, code,
                         fm_collector_now(source.collectors[i]));
@@ -255,6 +354,7 @@ int fm_hooks_install(struct fm_collector *c)
     }
     source.interpreter = interpreter;
     source.collectors[source.count++] = c;
+    source.lines += c->lines_on;
     if (c->c_calls || source.profiling ||
         _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
         use_profile_functions();
@@ -265,21 +365,33 @@ int fm_hooks_install(struct fm_collector *c)
     return 0;
 }
 
+int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
+{
+    (void)c, (void)code; /* found by its lines when it is called */
+    return 0;
+}
+
 int fm_hooks_remove(struct fm_collector *c)
 {
     int kept = 0;
-    for (int i = 0; i < source.count; i++)
+    for (int i = 0; i < source.count; i++) {
         if (source.collectors[i] != c)
             source.collectors[kept++] = source.collectors[i];
+        else
+            source.lines -= c->lines_on;
+    }
     source.count = kept;
     if (kept)
         return 0;
     if (source.evaluating)
         _PyInterpreterState_SetEvalFrameFunc(source.interpreter, _PyEval_EvalFrameDefault);
     PyThreadState *thread = PyInterpreterState_ThreadHead(source.interpreter);
-    for (; source.profiling && thread; thread = PyThreadState_Next(thread))
+    for (; thread; thread = PyThreadState_Next(thread)) {
         if (thread->c_profilefunc == on_profile)
             give_profile_function(thread, NULL);
+        if (thread->c_tracefunc == on_trace && _PyEval_SetTrace(thread, NULL, NULL) < 0)
+            PyErr_Clear();
+    }
     source.evaluating = source.profiling = false;
     return 0;
 }

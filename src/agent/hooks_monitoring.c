@@ -6,129 +6,22 @@
  * near its recursion limit behaves as without us. All events are global to the interpreter and thus
  * cover every thread; other interpreters have no tool of ours and are left alone.
  *
+ * With lines, the lines of a chosen function come from events of that function alone
+ * (set_local_events); a function that is not chosen answers its first PY_START with DISABLE and
+ * costs nothing from then on.
+ *
  * CALL is needed because C_RETURN and C_RAISE exist only together with it; it also fires for calls
  * of Python functions, which are let through by their type alone.
  */
-#include "agent/functions.h"
-#include "agent/hooks.h"
+#include "agent/monitoring.h"
 
 #include <stddef.h>
 
 #if FM_HAS_MONITORING
 
-enum event { START, RESUME, THROW, RETURN, YIELD, UNWIND, CALL, C_RETURN, C_RAISE, EVENT_COUNT };
-
-static const char *const event_names[EVENT_COUNT] = {
+static const char *const event_names[FM_EVENT_COUNT] = {
     "PY_START",  "PY_RESUME", "PY_THROW", "PY_RETURN", "PY_YIELD",
-    "PY_UNWIND", "CALL",      "C_RETURN", "C_RAISE",
-};
-
-struct callback {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    struct fm_collector *collector;
-};
-
-struct fm_hooks {
-    int tool_id;
-    PyObject *monitoring;
-    PyObject *missing; /* sys.monitoring.MISSING: a call without arguments */
-};
-
-/* ---- the callbacks ----------------------------------------------------------------------- */
-
-#define COLLECTOR(self) (((struct callback *)(self))->collector)
-
-static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
-{
-    (void)nargs, (void)kwnames;
-    struct fm_collector *c = COLLECTOR(self);
-    struct fm_thread *t = fm_collector_thread(c);
-    struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
-    if (__builtin_expect(t && f, 1))
-        fm_enter(c, t, f, args[0]);
-    Py_RETURN_NONE;
-}
-
-static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
-{
-    (void)nargs, (void)kwnames;
-    struct fm_collector *c = COLLECTOR(self);
-    struct fm_thread *t = fm_collector_thread(c);
-    struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
-    if (__builtin_expect(t && f, 1))
-        fm_resume(c, t, f, args[0], fm_python_frame());
-    Py_RETURN_NONE;
-}
-
-static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
-{
-    (void)nargs, (void)kwnames;
-    struct fm_collector *c = COLLECTOR(self);
-    uint64_t now = fm_collector_now(c);
-    struct fm_thread *t = fm_collector_thread(c);
-    if (__builtin_expect(t != NULL, 1))
-        fm_leave(c, t, args[0], now);
-    Py_RETURN_NONE;
-}
-
-static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
-{
-    (void)nargs, (void)kwnames;
-    struct fm_collector *c = COLLECTOR(self);
-    uint64_t now = fm_collector_now(c);
-    struct fm_thread *t = fm_collector_thread(c);
-    if (__builtin_expect(t != NULL, 1))
-        fm_yield(c, t, args[0], fm_python_frame(), now);
-    Py_RETURN_NONE;
-}
-
-/* The method definition behind a callable that is a C function as cProfile counts them: a builtin
- * function or method, or a method descriptor called with an object of its type. Else NULL. */
-static inline const PyMethodDef *c_definition(struct fm_collector *c, PyObject *callable,
-                                              PyObject *first_argument)
-{
-    PyTypeObject *type = Py_TYPE(callable);
-    if (type == &PyCFunction_Type || type == &PyCMethod_Type)
-        return ((PyCFunctionObject *)callable)->m_ml;
-    if (type == &PyMethodDescr_Type && first_argument != c->hooks->missing) {
-        PyMethodDescrObject *descriptor = (PyMethodDescrObject *)callable;
-        if (PyObject_TypeCheck(first_argument, descriptor->d_common.d_type))
-            return descriptor->d_method;
-    }
-    return NULL;
-}
-
-static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
-{
-    (void)nargs, (void)kwnames;
-    struct fm_collector *c = COLLECTOR(self);
-    const PyMethodDef *def = c_definition(c, args[2], args[3]);
-    if (!def)
-        Py_RETURN_NONE;
-    struct fm_thread *t = fm_collector_thread(c);
-    struct fm_func *f = fm_function_of_c(c, args[2], def);
-    if (__builtin_expect(t && f, 1))
-        fm_enter(c, t, f, def);
-    Py_RETURN_NONE;
-}
-
-static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
-{
-    (void)nargs, (void)kwnames;
-    struct fm_collector *c = COLLECTOR(self);
-    uint64_t now = fm_collector_now(c);
-    const PyMethodDef *def = c_definition(c, args[2], args[3]);
-    if (!def)
-        Py_RETURN_NONE;
-    struct fm_thread *t = fm_collector_thread(c);
-    if (__builtin_expect(t != NULL, 1))
-        fm_leave(c, t, def, now);
-    Py_RETURN_NONE;
-}
-
-static const vectorcallfunc event_callbacks[EVENT_COUNT] = {
-    on_start, on_resume, on_resume, on_return, on_yield, on_return, on_call, on_c_return, on_c_return,
+    "PY_UNWIND", "LINE",      "CALL",     "C_RETURN",  "C_RAISE",
 };
 
 static void callback_dealloc(PyObject *self)
@@ -139,7 +32,7 @@ static void callback_dealloc(PyObject *self)
 }
 
 static PyMemberDef callback_members[] = {
-    { "__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct callback, vectorcall), Py_READONLY,
+    { "__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct fm_callback, vectorcall), Py_READONLY,
       NULL },
     { NULL, 0, 0, 0, NULL },
 };
@@ -153,7 +46,7 @@ static PyType_Slot callback_slots[] = {
 
 static PyType_Spec callback_spec = {
     .name = "fathom._agent.callback",
-    .basicsize = sizeof(struct callback),
+    .basicsize = sizeof(struct fm_callback),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = callback_slots,
 };
@@ -166,7 +59,7 @@ static PyObject *new_callback(struct fm_collector *c, vectorcallfunc function)
         type = (PyTypeObject *)PyType_FromSpec(&callback_spec);
     if (!type)
         return NULL;
-    struct callback *callback = PyObject_New(struct callback, type);
+    struct fm_callback *callback = PyObject_New(struct fm_callback, type);
     if (callback) {
         callback->vectorcall = function;
         callback->collector = c;
@@ -182,7 +75,8 @@ static int take_tool_id(PyObject *monitoring)
 {
     static const int preferred[] = { 4, 3, 5, 2, 1, 0 };
     for (size_t i = 0; i < sizeof preferred / sizeof *preferred; i++) {
-        PyObject *done = PyObject_CallMethod(monitoring, "use_tool_id", "is", preferred[i], "fathom");
+        PyObject *done =
+            PyObject_CallMethod(monitoring, "use_tool_id", "is", preferred[i], "fathom");
         Py_XDECREF(done);
         if (done)
             return preferred[i];
@@ -194,17 +88,22 @@ static int take_tool_id(PyObject *monitoring)
     return -1;
 }
 
+static vectorcallfunc callback_of(const struct fm_collector *c, int event)
+{
+    return c->lines_on ? fm_monitoring_lines[event] : fm_monitoring_calls[event];
+}
+
 /* Register (or, without collector, unregister) one callback; returns its event bit or −1. */
 static long register_event(struct fm_hooks *hooks, struct fm_collector *c, int event)
 {
     PyObject *events = PyObject_GetAttrString(hooks->monitoring, "events");
     PyObject *bit = events ? PyObject_GetAttrString(events, event_names[event]) : NULL;
-    PyObject *callback = c ? new_callback(c, event_callbacks[event]) : Py_NewRef(Py_None);
+    PyObject *callback = c ? new_callback(c, callback_of(c, event)) : Py_NewRef(Py_None);
     PyObject *old = NULL;
     long value = bit ? PyLong_AsLong(bit) : -1;
     if (bit && callback)
-        old = PyObject_CallMethod(hooks->monitoring, "register_callback", "iOO", hooks->tool_id, bit,
-                                  callback);
+        old = PyObject_CallMethod(hooks->monitoring, "register_callback", "iOO", hooks->tool_id,
+                                  bit, callback);
     if (!old)
         value = -1;
     Py_XDECREF(old);
@@ -222,20 +121,73 @@ static int set_events(struct fm_hooks *hooks, long events)
     return done ? 0 : -1;
 }
 
+/* The events asked for everywhere: with calls all of them, else only those by which chosen
+ * functions are found, or that cannot be asked for by function (unwinding and throwing,
+ * before 3.15). */
+static bool is_global(const struct fm_collector *c, int event)
+{
+    if (event == FM_LINE)
+        return false;
+    if (event == FM_START)
+        return c->calls || c->lines_patterns[0];
+    return c->calls || event == FM_UNWIND || event == FM_THROW;
+}
+
 static int listen(struct fm_hooks *hooks, struct fm_collector *c)
 {
     long events = 0;
-    for (int event = 0; event < EVENT_COUNT; event++) {
-        if (event >= CALL && !c->c_calls)
-            break;
-        long bit = register_event(hooks, c, event);
-        if (bit < 0)
+    for (int event = 0; event < FM_EVENT_COUNT; event++) {
+        if ((event >= FM_CALL && !c->c_calls) || !callback_of(c, event))
+            continue;
+        hooks->bits[event] = register_event(hooks, c, event);
+        if (hooks->bits[event] < 0)
             return -1;
         /* C_RETURN and C_RAISE come with CALL and cannot be asked for by themselves. */
-        if (event <= CALL)
-            events |= bit;
+        if (event <= FM_CALL && is_global(c, event))
+            events |= hooks->bits[event];
     }
+    PyObject *code;
+    for (Py_ssize_t at = 0; c->marked && PyDict_Next(c->marked, &at, NULL, &code);)
+        if (fm_hooks_mark(c, (PyCodeObject *)code) < 0)
+            return -1;
     return set_events(hooks, events);
+}
+
+/* ---- events of single functions ---------------------------------------------------------- */
+
+static int set_local_events(struct fm_hooks *hooks, PyCodeObject *code, long events)
+{
+    PyObject *done = PyObject_CallMethod(hooks->monitoring, "set_local_events", "iOl",
+                                         hooks->tool_id, code, events);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
+{
+    struct fm_hooks *hooks = c->hooks;
+    long events = 0;
+    for (int event = FM_START; event <= FM_LINE; event++)
+        if (!is_global(c, event))
+            events |= hooks->bits[event];
+    if (fm_table_find(&hooks->local, (uint64_t)(uintptr_t)code))
+        return 0;
+    if (!fm_table_set(&hooks->local, (uint64_t)(uintptr_t)code, Py_NewRef((PyObject *)code)))
+        return -1;
+    return set_local_events(hooks, code, events);
+}
+
+static void release_local(struct fm_hooks *hooks)
+{
+    for (size_t i = 0; i < hooks->local.cap; i++) {
+        PyObject *code = hooks->local.slots[i].value;
+        if (!hooks->local.slots[i].key)
+            continue;
+        if (set_local_events(hooks, (PyCodeObject *)code, 0) < 0)
+            PyErr_Clear();
+        Py_DECREF(code);
+    }
+    fm_table_release(&hooks->local);
 }
 
 int fm_hooks_install(struct fm_collector *c)
@@ -251,6 +203,8 @@ int fm_hooks_install(struct fm_collector *c)
     if (hooks->monitoring)
         hooks->missing = PyObject_GetAttrString(hooks->monitoring, "MISSING");
     if (hooks->missing)
+        hooks->disable = PyObject_GetAttrString(hooks->monitoring, "DISABLE");
+    if (hooks->disable)
         hooks->tool_id = take_tool_id(hooks->monitoring);
     if (hooks->tool_id < 0)
         c->store.header->lost[FM_LIVE_LOST_TOOL_ID]++;
@@ -274,7 +228,8 @@ int fm_hooks_remove(struct fm_collector *c)
     if (hooks->tool_id >= 0) {
         if (set_events(hooks, 0) < 0)
             rc = -1;
-        for (int event = 0; event < EVENT_COUNT && rc == 0; event++)
+        release_local(hooks);
+        for (int event = 0; event < FM_EVENT_COUNT && rc == 0; event++)
             if (register_event(hooks, NULL, event) < 0)
                 rc = -1;
         PyObject *done =
@@ -284,6 +239,7 @@ int fm_hooks_remove(struct fm_collector *c)
             rc = -1;
     }
     Py_XDECREF(hooks->missing);
+    Py_XDECREF(hooks->disable);
     Py_XDECREF(hooks->monitoring);
     PyMem_RawFree(hooks);
     c->hooks = NULL;

@@ -4,26 +4,34 @@
  */
 #include "agent/bridge.h"
 #include "agent/collector.h"
+#include "agent/decorator.h"
 #include "agent/functions.h"
+#include "agent/lines.h"
 #include "agent/start.h"
 
 struct collector_object {
-    PyObject_HEAD
-    struct fm_collector *collector; /* NULL until first enabled, and when it gave its slot up */
-    PyObject *saved;                /* [(snapshot, functions)] of earlier collectors */
+    PyObject_HEAD struct fm_collector
+        *collector;  /* NULL until first enabled, and when it gave its slot up */
+    PyObject *saved; /* [(snapshot, functions)] of earlier collectors */
     PyObject *timer;
     double timer_unit;
-    int builtins;
+    int builtins, calls;
+    PyObject *lines;  /* patterns as bytes, or NULL: no lines */
+    PyObject *marked; /* what the last collector's `marked` was when it gave its slot up, or NULL */
 };
 
 static int collector_init(struct collector_object *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "timer", "timeunit", "builtins", NULL };
+    static char *names[] = { "timer", "timeunit", "builtins", "calls", "lines", NULL };
     PyObject *timer = NULL;
+    const char *lines = NULL;
     double unit = 0.0;
-    int builtins = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Odp", names, &timer, &unit, &builtins))
+    int builtins = 1, calls = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Odppz", names, &timer, &unit, &builtins,
+                                     &calls, &lines))
         return -1;
+    Py_XSETREF(self->lines, lines ? PyBytes_FromString(lines) : NULL);
+    self->calls = calls;
     Py_XSETREF(self->saved, PyList_New(0));
     if (!self->saved)
         return -1;
@@ -54,24 +62,42 @@ static int give_up_slot(struct fm_collector *c)
     }
     Py_DECREF(pair);
     self->collector = NULL;
+    Py_XSETREF(self->marked, c->marked);
+    c->marked = NULL;
     fm_collector_free(c);
+    return 0;
+}
+
+/* Mark again in a new collector what was marked in the last. */
+static int mark_again(struct fm_collector *c, PyObject *marked)
+{
+    PyObject *code;
+    for (Py_ssize_t at = 0; marked && PyDict_Next(marked, &at, NULL, &code);)
+        if (fm_lines_mark(c, (PyCodeObject *)code) < 0)
+            return -1;
     return 0;
 }
 
 /* The collector, made when first needed: a slot is taken only by those that record. */
 static struct fm_collector *need_collector(struct collector_object *self)
 {
-    struct fm_options options = { .c_calls = self->builtins,
+    struct fm_options options = { .calls = self->calls,
+                                  .lines = self->lines ? PyBytes_AS_STRING(self->lines) : NULL,
+                                  .c_calls = self->builtins,
                                   .keep_code = true,
                                   .timer = self->timer,
                                   .timer_unit = self->timer_unit };
-    if (!self->collector)
-        self->collector = fm_collector_new(&options);
-    if (self->collector) {
-        self->collector->owner = self;
-        self->collector->give_up = give_up_slot;
+    if (self->collector)
+        return self->collector;
+    struct fm_collector *c = fm_collector_new(&options);
+    if (!c || mark_again(c, self->marked) < 0) {
+        fm_collector_free(c);
+        return NULL;
     }
-    return self->collector;
+    c->owner = self;
+    c->give_up = give_up_slot;
+    self->collector = c;
+    return c;
 }
 
 static PyObject *collector_enable(struct collector_object *self, PyObject *args)
@@ -84,7 +110,7 @@ static PyObject *collector_enable(struct collector_object *self, PyObject *args)
         return NULL;
     if (!c->running) {
         self->builtins = builtins;
-        c->c_calls = builtins != 0;
+        c->c_calls = builtins && c->calls;
     }
     if (fm_collector_start(c) < 0)
         return NULL;
@@ -94,7 +120,7 @@ static PyObject *collector_enable(struct collector_object *self, PyObject *args)
 static PyObject *collector_disable(struct collector_object *self, PyObject *unused)
 {
     (void)unused;
-    if (self->collector && fm_collector_stop(self->collector) < 0)
+    if (self->collector && fm_collector_pause(self->collector) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -107,6 +133,17 @@ static PyObject *collector_clear(struct collector_object *self, PyObject *unused
     if (PyList_SetSlice(self->saved, 0, PyList_GET_SIZE(self->saved), NULL) < 0)
         return NULL;
     Py_RETURN_NONE;
+}
+
+static PyObject *collector_mark_lines(struct collector_object *self, PyObject *object)
+{
+    if (!self->lines) {
+        PyErr_SetString(PyExc_TypeError, "this collector was made without lines");
+        return NULL;
+    }
+    struct fm_collector *c = need_collector(self);
+    int marked = c ? fm_decorator_mark(c, object) : -1;
+    return marked < 0 ? NULL : PyLong_FromLong(marked);
 }
 
 static PyObject *collector_snapshots(struct collector_object *self, PyObject *unused)
@@ -132,6 +169,8 @@ static void collector_dealloc(struct collector_object *self)
     fm_collector_free(self->collector);
     Py_XDECREF(self->timer);
     Py_XDECREF(self->saved);
+    Py_XDECREF(self->lines);
+    Py_XDECREF(self->marked);
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
 }
@@ -140,6 +179,8 @@ static PyMethodDef collector_methods[] = {
     { "enable", (PyCFunction)collector_enable, METH_VARARGS, "Start recording." },
     { "disable", (PyCFunction)collector_disable, METH_NOARGS, "Stop recording." },
     { "clear", (PyCFunction)collector_clear, METH_NOARGS, "Forget what was recorded." },
+    { "mark_lines", (PyCFunction)collector_mark_lines, METH_O,
+      "Record the lines of the code behind this object; returns how many code objects." },
     { "snapshots", (PyCFunction)collector_snapshots, METH_NOARGS,
       "[(live store as bytes, {id: code object or name of each function in it}), …]" },
     { NULL, NULL, 0, NULL },
@@ -198,7 +239,20 @@ static PyObject *module_under_run(PyObject *module, PyObject *unused)
     return PyBool_FromLong(fm_start_collector() != NULL);
 }
 
+/* Mark what is behind an object in the run's own collector; nothing outside `fathom run --lines`.
+ */
+static PyObject *module_mark_lines(PyObject *module, PyObject *object)
+{
+    struct fm_collector *c = fm_start_collector();
+    (void)module;
+    if (c && c->lines_on && fm_decorator_mark(c, object) < 0)
+        return NULL;
+    return PyBool_FromLong(c && c->lines_on);
+}
+
 static PyMethodDef module_methods[] = {
+    { "mark_lines", module_mark_lines, METH_O,
+      "mark_lines(object) -> bool: is this process recorded by `fathom run --lines`?" },
     { "convert", module_convert, METH_VARARGS, "convert(snapshots, format) -> bytes" },
     { "save", module_save, METH_VARARGS, "save(snapshots, path, overwrite=False)" },
     { "under_run", module_under_run, METH_NOARGS, "Is this process recorded by `fathom run`?" },

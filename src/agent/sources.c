@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #define MAX_TEXT_BYTES ((size_t)1024 * 1024)
-#define MAX_ALL_BYTES ((size_t)32 * 1024 * 1024)
+#define MAX_ALL_BYTES  ((size_t)32 * 1024 * 1024)
 
 /* Of each slot: hashes of the files and texts noted in the current store. */
 static struct {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/calibrate.h"
+#include "agent/decorator.h"
 #include "agent/sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -26,7 +27,8 @@ struct fm_collector *fm_start_collector(void)
     return running;
 }
 
-/* The value of `key` in "key=value" pairs separated by 0x1f; false if it is not there or too long. */
+/* The value of `key` in "key=value" pairs separated by 0x1f; false if it is not there or too long.
+ */
 static bool config_value(const char *config, const char *key, char *out, size_t size)
 {
     size_t key_len = strlen(key);
@@ -68,12 +70,14 @@ void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
 {
     char text[4096];
     struct fm_live_header *header = c->store.header;
-    header->flags = flags | (c->c_calls ? FM_LIVE_C_CALLS : 0);
+    header->flags = flags | (c->c_calls ? FM_LIVE_C_CALLS : 0) | (c->calls ? FM_LIVE_CALLS : 0) |
+                    (c->lines_on ? FM_LIVE_LINES_ON : 0);
     header->python_hex = PY_VERSION_HEX;
     header->nowhere = (uintptr_t)&c->nowhere;
     header->cost_python_call = cost.python_call;
     header->cost_c_call = cost.c_call;
     header->cost_resume = cost.resume;
+    header->cost_line = cost.line;
     snprintf(text, sizeof text, "%.*s", (int)strcspn(Py_GetVersion(), " "), Py_GetVersion());
     fm_store_info(&c->store, "version", text);
     read_command(text, sizeof text);
@@ -105,9 +109,21 @@ EXPORT void fathom_agent_audit(const char *event, void *args)
         fm_sources_see_compile(running, args);
 }
 
+/* Put @profile where programs written for line_profiler expect it, unless there is one. */
+static void offer_decorator(void)
+{
+    PyObject *builtins = PyEval_GetBuiltins(); /* borrowed */
+    PyObject *function =
+        builtins && !PyDict_GetItemString(builtins, "profile") ? fm_decorator_function() : NULL;
+    if (function)
+        PyDict_SetItemString(builtins, "profile", function);
+    Py_XDECREF(function);
+    PyErr_Clear();
+}
+
 EXPORT int fathom_agent_start(const char *config)
 {
-    char folder[512], more[512], c_calls[8];
+    char folder[512], more[512], c_calls[8], calls[8], lines[1024];
     if (running || !config_value(config, "folder", folder, sizeof folder))
         return -1;
     struct fm_options options = { .folder = folder };
@@ -115,14 +131,19 @@ EXPORT int fathom_agent_start(const char *config)
         options.more_folder = more;
     options.c_calls =
         !config_value(config, "c_calls", c_calls, sizeof c_calls) || strcmp(c_calls, "0") != 0;
+    options.calls = !config_value(config, "calls", calls, sizeof calls) || strcmp(calls, "0") != 0;
+    if (config_value(config, "lines", lines, sizeof lines))
+        options.lines = lines;
     uint64_t since = fm_clock_ticks();
     struct fm_raised raised = fm_python_put_aside();
-    cost = fm_calibrate(options.c_calls);
+    cost = fm_calibrate(&options);
     running = fm_collector_new(&options);
     int rc = -1;
     if (running) {
         atexit(fathom_agent_end);
         rc = fm_collector_start(running);
+        if (rc == 0 && running->lines_on)
+            offer_decorator();
         fm_collector_charge(running, since);
     }
     PyErr_Clear();

@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 
-#define FIRST_CHUNK_BYTES (64u * 1024)
+#define FIRST_CHUNK_BYTES   (64u * 1024)
 #define LARGEST_CHUNK_BYTES (8u * 1024 * 1024)
-#define MAX_STORES_PER_PID 10000
-#define REFUSALS 65536 /* requests refused at once after one that failed: asking is not free */
+#define MAX_STORES_PER_PID  10000
+#define REFUSALS            65536 /* requests refused at once after one that failed: asking is not free */
 
 static uint32_t round_to_page(uint64_t bytes)
 {
@@ -209,6 +209,19 @@ struct fm_live_resumed *fm_store_resumed(struct fm_store *store, uint32_t node)
     resumed->node = node;
     chunk_commit(chunk, sizeof *resumed);
     return resumed;
+}
+
+struct fm_live_line *fm_store_line(struct fm_store *store, uint32_t func, uint32_t number)
+{
+    struct fm_live_chunk *chunk = chunk_for(store, FM_LIVE_LINES, sizeof(struct fm_live_line), 0);
+    if (!chunk)
+        return NULL;
+    struct fm_live_line *line = chunk_end(chunk);
+    line->func = func;
+    line->line = number;
+    line->min_ticks = UINT64_MAX;
+    chunk_commit(chunk, sizeof *line);
+    return line;
 }
 
 struct fm_live_frame *fm_store_stack(struct fm_store *store, uint32_t frames, uint32_t *ret_number)

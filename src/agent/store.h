@@ -20,20 +20,19 @@
 
 #define FM_STORE_CHUNKS 4096
 
-
 struct fm_store {
     struct fm_live_header *header; /* NULL while the store is closed */
     /* No descriptor is held: the program may close it, or find it where it expects none. The file
      * is opened by name whenever it grows. */
-    char path[512]; /* "" for private memory */
+    char path[512];   /* "" for private memory */
     uint32_t refused; /* requests to pass over before trying again: memory was not to be had */
-    bool full;      /* the first file's file system is: new chunks go to the second file */
+    bool full;        /* the first file's file system is: new chunks go to the second file */
     uint64_t file_bytes, more_bytes;
     char more_path[512]; /* where the second file will lie, "" if nowhere */
     /* Every chunk, in order, and the one of each kind that is being filled. */
     struct fm_live_chunk *chunks[FM_STORE_CHUNKS];
     uint32_t chunk_count;
-    struct fm_live_chunk *open[6]; /* by enum fm_live_kind */
+    struct fm_live_chunk *open[7]; /* by enum fm_live_kind */
     uint32_t next_node, next_thread, next_stack;
 };
 
@@ -45,6 +44,7 @@ void fm_store_close(struct fm_store *store);
 
 struct fm_live_node *fm_store_node(struct fm_store *store, uint32_t parent, uint32_t func);
 struct fm_live_thread *fm_store_thread(struct fm_store *store, uint32_t *ret_id);
+struct fm_live_line *fm_store_line(struct fm_store *store, uint32_t func, uint32_t line);
 struct fm_live_resumed *fm_store_resumed(struct fm_store *store, uint32_t node);
 
 /* Room for `frames` open calls; `*ret_number` names it in the thread's record. */

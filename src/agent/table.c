@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#define FIRST_CAP 256 /* slots: one page */
+#define FIRST_CAP  256 /* slots: one page */
 #define SLAB_BYTES ((size_t)64 * 1024)
 
 static void *pages(size_t bytes)

@@ -1,10 +1,9 @@
 /*
  * A hash table from 64-bit keys to pointers, for inside a profiled process.
  *
- * Open addressing over pages from mmap: no malloc, so it is safe under a hooked allocator and at any
- * moment of the program. Key 0 is not allowed. No deletion but fm_table_clear. Growing may fail;
- * then the insertion fails and the caller counts what it drops.
- * Threads: the GIL protects it.
+ * Open addressing over pages from mmap: no malloc, so it is safe under a hooked allocator and at
+ * any moment of the program. Key 0 is not allowed. No deletion but fm_table_clear. Growing may
+ * fail; then the insertion fails and the caller counts what it drops. Threads: the GIL protects it.
  */
 #ifndef FM_AGENT_TABLE_H
 #define FM_AGENT_TABLE_H

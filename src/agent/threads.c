@@ -9,10 +9,11 @@
 
 #include "agent/fork.h"
 #include "agent/functions.h"
+#include "agent/lines.h"
 
 #define FIRST_FRAMES 1024u
-#define MAX_TREES 4096u /* threads beyond these share one tree */
-#define LOOK_NS 10000000u
+#define MAX_TREES    4096u /* threads beyond these share one tree */
+#define LOOK_NS      10000000u
 
 __thread struct fm_thread *fm_current[FM_SLOTS] __attribute__((tls_model("initial-exec")));
 
@@ -23,8 +24,11 @@ static bool prepared;
 static void close_calls(struct fm_collector *c, struct fm_thread *t)
 {
     uint64_t now = fm_collector_now(c);
-    while (t->top > t->base)
+    while (t->top > t->base) {
+        if (c->lines_on)
+            fm_line_leave(t, now);
         fm_pop(t, now);
+    }
     t->live->last_ticks = now;
 }
 
@@ -145,7 +149,8 @@ static bool give_stack(struct fm_collector *c, struct fm_thread *t, uint32_t fra
 bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t)
 {
     int saved_errno = errno;
-    bool ok = give_stack(c, t, (uint32_t)(t->limit - t->base) * 2);
+    bool ok = give_stack(c, t, (uint32_t)(t->limit - t->base) * 2) &&
+              (!c->lines_on || fm_lines_make_room(t));
     if (!ok)
         c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
     errno = saved_errno;
@@ -170,8 +175,12 @@ static bool fill_record(struct fm_collector *c, struct fm_thread *t)
     } else if (!give_stack(c, t, FIRST_FRAMES)) {
         return false;
     }
+    if (c->lines_on && !fm_lines_make_room(t))
+        return false;
     t->base[0] = (struct fm_live_frame){ .node = (uintptr_t)root };
     t->collector = c;
+    fm_table_release(&t->abroad); /* it names lines of its last owner */
+    t->abroad_open = 0;
     if (pthread_getcpuclockid(pthread_self(), &t->cpu_clock))
         t->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     live->cpu_start_ns = fm_clock_read_ns(t->cpu_clock);

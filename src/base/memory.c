@@ -1,8 +1,16 @@
 /* Allocation that cannot fail, for the tool only; see memory.h. */
 #include "base/memory.h"
 
+#include <malloc.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define EXPECT_MIN_BYTES ((size_t)4 << 20)
+#define EXPECT_MAX_BYTES ((size_t)1 << 30)
+#define HUGE_PAGE_BYTES  ((size_t)2 << 20)
 
 static void out_of_memory(size_t bytes)
 {
@@ -48,4 +56,29 @@ char *fm_strndup(const char *text, size_t len)
 char *fm_strdup(const char *text)
 {
     return fm_strndup(text, strlen(text));
+}
+
+/* Everything shall come from malloc's heap (not each large block from a mapping of its own), which
+ * grows by all of it now, and stays. Where any step is refused, memory comes as it always does. */
+void fm_memory_expect(size_t bytes)
+{
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+    if (bytes < EXPECT_MIN_BYTES)
+        return;
+    if (bytes > EXPECT_MAX_BYTES)
+        bytes = EXPECT_MAX_BYTES;
+    uintptr_t first = (uintptr_t)sbrk(0);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the largest that is allowed */
+    mallopt(M_TRIM_THRESHOLD, INT32_MAX);
+    mallopt(M_TOP_PAD, (int)bytes);
+    void *volatile piece = malloc(HUGE_PAGE_BYTES); /* volatile: it is not for its own sake */
+    free(piece);
+    mallopt(M_TOP_PAD, (int)EXPECT_MIN_BYTES);
+    uintptr_t end = (uintptr_t)sbrk(0) & ~(HUGE_PAGE_BYTES - 1);
+    first = (first + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
+    if (first < end)
+        madvise((void *)first, end - first, MADV_HUGEPAGE);
+#else
+    (void)bytes;
+#endif
 }

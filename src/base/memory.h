@@ -17,6 +17,11 @@ void *fm_realloc(void *old, size_t count, size_t bytes); /* checks count * bytes
 char *fm_strdup(const char *text);
 char *fm_strndup(const char *text, size_t len);
 
+/* About this much will be allocated from now on, in many pieces: get it at once and in huge pages,
+ * since touching it page by page would cost as much as reading a large file does. A hint; it sets
+ * malloc's ways for the whole process, so it is for the command alone. */
+void fm_memory_expect(size_t bytes);
+
 /* `fm_autofree char *text = …;` is freed when the variable leaves its scope. */
 static inline void fm_autofree_cleanup(void *p)
 {

@@ -21,7 +21,7 @@
 #define FM_FILE_MAGIC_BYTES 8
 #define FM_FILE_HEADER_BYTES 16
 #define FM_FILE_MAJOR 1
-#define FM_FILE_MINOR 0
+#define FM_FILE_MINOR 1 /* 1: lines (blocks 14 to 17, two flags of processes) */
 
 #define FM_BLOCK_SYNC 0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24
@@ -55,6 +55,11 @@ enum fm_block_type {
     FM_BLOCK_FLAT_EDGES = 12, /* table: caller function, callee function, then signed: calls,
                                  primitive, self, total */
     FM_BLOCK_END = 13,        /* the number of blocks before it: the writer finished in order */
+    FM_BLOCK_LINES = 14,      /* table: process + 1 or 0, function, line, then signed: hits, total,
+                                 self, min, max, suspended */
+    FM_BLOCK_LINE_VISITS = 15, /* table: row of LINES, bucket (model/lines.h), visits in it */
+    FM_BLOCK_LINE_MARKS = 16,  /* table: function whose lines were asked for by decorator or name */
+    FM_BLOCK_LINE_UNIT = 17,   /* table: the timer unit of an imported .lprof, bits of a double */
 };
 
 /* Columns of FM_BLOCK_PROCESSES. */
@@ -74,6 +79,7 @@ enum fm_process_column {
     FM_PROCESS_COST_C_CALL_PS,
     FM_PROCESS_COST_RESUME_PS,
     FM_PROCESS_OWN_NS,
+    FM_PROCESS_COST_LINE_PS, /* since 1.1 */
     FM_PROCESS_COLUMNS
 };
 
@@ -81,6 +87,8 @@ enum fm_process_flags {
     FM_PROCESS_PROFILED = 1,
     FM_PROCESS_FORKED = 2,
     FM_PROCESS_C_CALLS = 4,
+    FM_PROCESS_FEW_CALLS = 8, /* calls only of functions with lines; not set: of all functions */
+    FM_PROCESS_LINES = 16,    /* lines were recorded */
 };
 
 #endif

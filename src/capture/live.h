@@ -36,7 +36,7 @@
 #define FM_LIVE_LOST_LIST(X)                                                                       \
     X(CONTEXTS, "calls whose own context was not kept: the limit or the memory was exhausted")     \
     X(EVENTS, "returns that matched no open call")                                                 \
-    X(HOOK, "times the program replaced the profile hook")                                         \
+    X(HOOK, "times the program had the profile or trace hook for itself")                                         \
     X(THREADS, "threads that share one tree because there were too many")                          \
     X(SOURCES, "sources of generated code that were too large to keep")                            \
     X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")
@@ -52,6 +52,8 @@ enum fm_live_flags {
     FM_LIVE_C_CALLS = 1, /* C calls were recorded */
     FM_LIVE_FORKED = 2,  /* began by fork from a profiled process */
     FM_LIVE_ENDED = 4,   /* end_ticks was set by the process itself */
+    FM_LIVE_CALLS = 8,   /* every call was recorded, not only those of functions with lines */
+    FM_LIVE_LINES_ON = 16, /* lines were recorded */
 };
 
 struct fm_live_header {
@@ -68,6 +70,7 @@ struct fm_live_header {
     /* What one event pair costs the program, in ticks * 256, measured at start in this process. */
     uint64_t cost_python_call, cost_c_call, cost_resume;
     uint64_t own_ticks; /* spent in the agent outside events already known: starting, new contexts */
+    uint64_t cost_line; /* as the costs above, of one line */
     uint64_t nowhere; /* in-process pointer: the node of calls without a context, in no chunk */
     uint64_t lost[16];
 };
@@ -78,6 +81,7 @@ enum fm_live_kind {
     FM_LIVE_THREADS = 3, /* struct fm_live_thread[] */
     FM_LIVE_STACK = 4,   /* struct fm_live_frame[], of one thread */
     FM_LIVE_RESUMED = 5, /* struct fm_live_resumed[] */
+    FM_LIVE_LINES = 6,   /* struct fm_live_line[] */
 };
 
 #define FM_LIVE_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
@@ -134,6 +138,36 @@ struct fm_live_thread {
     uint8_t pad[16];
 };
 
+/*
+ * A line of a function of which lines are recorded, over all threads of the process. Times are of
+ * visits: from the moment the line begins until another line of the same activation does.
+ * The histogram counts visits by inclusive time: bucket 2n for [2^n, 1.5 * 2^n) ticks, 2n + 1 for
+ * [1.5 * 2^n, 2^(n+1)); shorter ones in bucket 0, longer ones in the last.
+ */
+#define FM_LIVE_LINE_BUCKETS 80
+
+struct fm_live_line {
+    uint32_t func; /* as in nodes */
+    uint32_t line; /* number in the file; the first line of a statement that spans several */
+    uint64_t hits;
+    uint64_t total_ticks;     /* callees included; of nested activations only the outermost counts */
+    uint64_t self_ticks;      /* without recorded callees */
+    uint64_t min_ticks, max_ticks; /* of one visit, callees included; UINT64_MAX, 0: none ended yet */
+    uint64_t suspended_ticks; /* a generator or coroutine waited here to be resumed */
+    uint32_t active, owner;   /* the agent's own: activations on this line now, and whose */
+    uint32_t buckets[FM_LIVE_LINE_BUCKETS];
+};
+
+static inline unsigned fm_live_line_bucket(uint64_t ticks)
+{
+    if (ticks < 2)
+        return 0;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(ticks);
+    unsigned bucket = octave * 2 + (unsigned)(ticks >> (octave - 1) & 1);
+    return bucket < FM_LIVE_LINE_BUCKETS ? bucket : FM_LIVE_LINE_BUCKETS - 1;
+}
+
+_Static_assert(sizeof(struct fm_live_line) == 384, "documented");
 _Static_assert(sizeof(struct fm_live_node) == 64, "a node is one cache line");
 _Static_assert(sizeof(struct fm_live_chunk) == 64, "payloads keep cache-line alignment");
 _Static_assert(sizeof(struct fm_live_frame) == 32, "documented");
@@ -155,6 +189,12 @@ enum fm_live_def {
     FM_LIVE_DEF_SOURCE = 3,
     /* mtime_ns, size, file: state of a source file when first seen. */
     FM_LIVE_DEF_FILE = 4,
+    /* function id, flags (enum fm_live_lines_flags): lines of this function are recorded. */
+    FM_LIVE_DEF_LINES = 5,
+};
+
+enum fm_live_lines_flags {
+    FM_LIVE_LINES_MARKED = 1, /* asked for by a decorator or by name, not by "mine" or "all" */
 };
 
 enum fm_live_function_flags {

@@ -1,8 +1,14 @@
 /* Opening recordings; see inputs.h. */
 #include "commands/inputs.h"
 
+#include <sys/stat.h>
+
+#include "base/memory.h"
 #include "formats/format.h"
 #include "model/edit.h"
+
+/* A file and what is made of it take about this many times its size. */
+#define MEMORY_PER_BYTE 4
 
 bool fm_inputs_unfinished(const struct fm_profile *p)
 {
@@ -11,6 +17,9 @@ bool fm_inputs_unfinished(const struct fm_profile *p)
 
 static struct fm_profile *open_one(const char *path, struct fm_error *err)
 {
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        fm_memory_expect((size_t)st.st_size * MEMORY_PER_BYTE);
     struct fm_profile *p = fm_profile_open(path, err);
     if (p && fm_inputs_unfinished(p)) {
         fm_error_set(

@@ -10,6 +10,7 @@
 #include "commands/report_options.h"
 #include "commands/verb.h"
 #include "formats/pstats.h"
+#include "formats/sources.h"
 #include "model/edit.h"
 
 /* The profile to report, and the table of its functions. */
@@ -18,6 +19,7 @@ struct subject {
     struct fm_flat *made; /* what must be freed of the table */
     const struct fm_flat *flat;
     struct fm_names *names;
+    struct fm_linetables *lines; /* of a report of lines */
 };
 
 static int edit(struct subject *s, const struct fm_report_options *o, struct fm_error *err)
@@ -65,6 +67,21 @@ static int find_scope(const struct fm_profile *p, const struct fm_report_options
     return 0;
 }
 
+/* Nothing was recorded line by line: say so, and why if the recording knows. */
+static int fail_without_lines(const struct fm_profile *p, const struct fm_report_options *o,
+                              struct fm_error *err)
+{
+    for (size_t i = 0; i < p->notes.len; i++) {
+        if (strcmp(fm_profile_text(p, p->notes.data[i].kind), "lines") == 0)
+            return fm_error_set(err, FM_UNSUPPORTED, "%s holds no lines: %s", o->files[0],
+                                fm_profile_text(p, p->notes.data[i].text));
+    }
+    return fm_error_set(err, FM_UNSUPPORTED,
+                        "%s holds no lines: nothing was recorded line by line, which `fathom run "
+                        "--lines` does",
+                        o->files[0]);
+}
+
 static int check_part(const struct fm_profile *p, const struct fm_report_options *o,
                       struct fm_error *err)
 {
@@ -77,6 +94,8 @@ static int check_part(const struct fm_profile *p, const struct fm_report_options
         return fm_error_set(err, FM_UNSUPPORTED, "%s holds no threads", o->files[0]);
     if (o->part == FM_PART_PROCESSES && !p->processes.len)
         return fm_error_set(err, FM_UNSUPPORTED, "%s holds no processes", o->files[0]);
+    if (fm_part_is_of_lines(o->part) && !fm_linetables_exist(p))
+        return fail_without_lines(p, o, err);
     return 0;
 }
 
@@ -97,18 +116,46 @@ static void make_table(struct subject *s, const struct fm_report_options *o,
         strip = classic ? FM_NAMES_LABELS : FM_NAMES_FILES;
     else if (o->layout == FM_LAYOUT_TABLE && style->width > 0 && style->width < 120)
         strip = FM_NAMES_FILES; /* a narrow page: whole paths would be cut anyway */
-    s->names = fm_names_new(s->p, s->flat, strip);
+    else if (o->part == FM_PART_HOT && style->width > 0)
+        strip = FM_NAMES_FILES; /* the place is for the lines */
+    if (fm_part_is_of_lines(o->part))
+        s->lines = fm_linetables_new(s->p, scope, s->flat);
+    if (s->lines && o->part == FM_PART_LINES && !o->view.summarize && !o->strip_dirs)
+        strip = FM_NAMES_WHOLE; /* each stands on a line of its own */
+    s->names = fm_names_new(s->p, s->lines ? &s->lines->flat : s->flat, strip);
 }
 
+/* Which functions are looked at before anything else. */
 struct only {
     const struct fm_profile *p;
-    const char *glob;
+    const char *glob; /* NULL: all */
+    const struct fm_linetables *lines;
+    bool marked;    /* only those that were marked */
+    bool skip_zero; /* of the marked ones, too, only those that ran */
 };
+
+static bool is_marked(const struct fm_linetables *lines, uint32_t func)
+{
+    size_t low = 0, high = lines->united.marked.len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (lines->united.marked.data[middle] < func)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lines->united.marked.len && lines->united.marked.data[low] == func;
+}
 
 static bool is_asked_for(const struct fm_flat_row *row, void *data)
 {
     const struct only *only = data;
-    return fm_function_glob(only->p, row->func, (void *)only->glob);
+    if (only->glob && !fm_function_glob(only->p, row->func, (void *)only->glob))
+        return false;
+    if (!only->lines)
+        return true;
+    bool marked = is_marked(only->lines, row->func);
+    return (marked || !only->marked) && (row->calls > 0 || (marked && !only->skip_zero));
 }
 
 static void print(const struct fm_report *r, const struct fm_report_options *o)
@@ -135,9 +182,33 @@ static void print(const struct fm_report *r, const struct fm_report_options *o)
             fm_report_processes(r);
         else if (o->part == FM_PART_SOURCE)
             fm_report_source(r);
+        else if (o->part == FM_PART_LINES)
+            fm_report_lines(r);
+        else if (o->part == FM_PART_HOT)
+            fm_report_hot(r);
+        else if (o->part == FM_PART_ANNOTATE)
+            fm_report_annotate(r);
         else
             fm_report_edges(r, direction);
     }
+}
+
+/* Open what is to be shown and decide what of it, if the user did not. */
+static int open_subject(struct subject *s, struct fm_report_options *o, struct fm_error *err)
+{
+    s->p = fm_inputs_open(o->files, o->layout == FM_LAYOUT_PSTATS, err);
+    if (!s->p)
+        return err->status;
+    if (!o->part_said && o->layout != FM_LAYOUT_PSTATS && fm_linetables_are_all(s->p))
+        o->part = FM_PART_LINES;
+    /* A file of another tool names its sources but does not hold them. */
+    if (fm_part_is_of_lines(o->part) && !s->p->processes.len && !s->p->sources.len)
+        fm_sources_embed(s->p);
+    if (fm_part_is_of_lines(o->part) && o->split_lines && s->p->processes.len)
+        fputs("fathom report: a statement over several lines is recorded as one, on its first "
+              "line: there is nothing for --split-lines to split\n",
+              stderr);
+    return fm_report_options_settle(o, s->p->lines.marked.len > 0, err);
 }
 
 static int report(struct subject *s, struct fm_report_options *o, struct fm_error *err)
@@ -148,25 +219,28 @@ static int report(struct subject *s, struct fm_report_options *o, struct fm_erro
                            .files = (const char *const *)o->files,
                            .edges_max = o->edges_max,
                            .depth_max = o->depth_max,
-                           .min_percent = o->min_percent };
-    struct only only;
-    s->p = fm_inputs_open(o->files, o->layout == FM_LAYOUT_PSTATS, err);
-    if (!s->p || edit(s, o, err) < 0 || check_part(s->p, o, err) < 0 ||
+                           .min_percent = o->min_percent,
+                           .view = o->view };
+    struct only only = { .glob = o->function, .skip_zero = o->skip_zero };
+    if (open_subject(s, o, err) < 0 || edit(s, o, err) < 0 || check_part(s->p, o, err) < 0 ||
         find_scope(s->p, o, &r.scope, err) < 0)
         return err->status;
     make_table(s, o, &r.scope, &r.style);
-    only = (struct only){ s->p, o->function };
-    if (o->function) {
+    only.p = s->p;
+    only.lines = s->lines;
+    only.marked = o->part == FM_PART_LINES && s->lines->any_marked && !o->function;
+    if (o->function || s->lines) {
         o->query.only = is_asked_for;
         o->query.only_data = &only;
     }
     r.p = s->p;
     r.flat = s->flat;
     r.names = s->names;
-    fm_query_run(&o->query, s->flat, s->names, &r.selection);
+    r.lines = s->lines;
+    fm_query_run(&o->query, s->lines ? &s->lines->flat : s->flat, s->names, &r.selection);
     if (o->function && !r.selection.rows.len && !o->limited)
-        fm_error_set(err, FM_UNSUPPORTED, "there is no function \"%s\" in the recording",
-                     o->function);
+        fm_error_set(err, FM_UNSUPPORTED, "there is no function \"%s\"%s in the recording",
+                     o->function, s->lines ? " with lines" : "");
     else
         print(&r, o);
     fm_selection_release(&r.selection);
@@ -184,6 +258,7 @@ int fm_verb_report(int argc, char **argv)
     if (status == 0)
         status = report(&s, &o, &err);
     fm_names_free(s.names);
+    fm_linetables_free(s.lines);
     fm_flat_free(s.made);
     fm_profile_free(s.p);
     fm_report_options_release(&o);

@@ -8,9 +8,9 @@
 
 static const char help[] =
     "Usage: fathom report [OPTION…] FILE…\n"
-    "Tables and trees of a recording (.fathom, pstats). Several files are added up.\n"
+    "Tables and trees of a recording (.fathom, pstats, .lprof). Several files are added up.\n"
     "\n"
-    "What to show (by default the functions):\n"
+    "What to show (by default the functions, or the lines if there is nothing else):\n"
     "      --callers[=FUNC]  who calls each function, or those that FUNC (a glob) names\n"
     "      --callees[=FUNC]  what each function calls\n"
     "      --source[=FUNC]   the source of each function as it ran, from the recording\n"
@@ -20,12 +20,23 @@ static const char help[] =
     "      --min PERCENT     smallest branch of the tree (1)\n"
     "      --threads         the threads          --processes   the processes\n"
     "\n"
+    "Line by line, where lines were recorded:\n"
+    "      --lines[=FUNC]    the functions that were marked, or those with the most time\n"
+    "      --hot N           the N hottest lines of the whole program\n"
+    "      --annotate        whole files, as plain text to be searched\n"
+    "      --summarize       one line per function\n"
+    "      --columns LIST    hits time self perhit percent program min max p50 p99 suspended;\n"
+    "                        with a + in front in addition to the usual ones\n"
+    "      --unit UNIT       of the times: s, ms, us, ns, auto\n"
+    "      --skip-zero       without functions that never ran, also if they were marked\n"
+    "      --split-lines     the lines of a statement one by one, where they were recorded so\n"
+    "\n"
     "Which part of it:\n"
     "  -s, --sort KEY,…      calls cumulative filename line module name nfl pcalls stdname time\n"
     "                        (pstats' keys and aliases), self total percall min max resumes\n"
-    "                        suspended; any unique beginning will do\n"
+    "                        suspended, hits perhit; any unique beginning will do\n"
     "      --reverse         the other way round\n"
-    "  -n, --limit N         the first N (20; \"all\")\n"
+    "  -n, --limit N         the first N (20; 10 with callers or lines; \"all\")\n"
     "  -r, --restrict WHAT   a number of rows, a fraction of them, or a regular expression;\n"
     "                        may be repeated and is applied in order\n"
     "      --process PID     one process          --thread TID  one thread\n"
@@ -63,6 +74,14 @@ enum {
     OPT_CSV,
     OPT_COLOR,
     OPT_WIDTH,
+    OPT_LINES,
+    OPT_HOT,
+    OPT_ANNOTATE,
+    OPT_SUMMARIZE,
+    OPT_COLUMNS,
+    OPT_UNIT,
+    OPT_SKIP_ZERO,
+    OPT_SPLIT_LINES,
 };
 
 static const struct option options[] = {
@@ -92,6 +111,15 @@ static const struct option options[] = {
     { "color", required_argument, NULL, OPT_COLOR },
     { "colour", required_argument, NULL, OPT_COLOR },
     { "width", required_argument, NULL, OPT_WIDTH },
+    { "lines", optional_argument, NULL, OPT_LINES },
+    { "hot", required_argument, NULL, OPT_HOT },
+    { "annotate", no_argument, NULL, OPT_ANNOTATE },
+    { "summarize", no_argument, NULL, OPT_SUMMARIZE },
+    { "summarise", no_argument, NULL, OPT_SUMMARIZE },
+    { "columns", required_argument, NULL, OPT_COLUMNS },
+    { "unit", required_argument, NULL, OPT_UNIT },
+    { "skip-zero", no_argument, NULL, OPT_SKIP_ZERO },
+    { "split-lines", no_argument, NULL, OPT_SPLIT_LINES },
     { 0 },
 };
 
@@ -184,8 +212,62 @@ static int take_value(struct fm_report_options *o, int option, struct fm_error *
         return take_color(optarg, &o->color, err);
     case OPT_WIDTH:
         return take_int("--width", optarg, false, &o->width, err);
+    case OPT_HOT:
+        o->part = FM_PART_HOT;
+        return take_int("--hot", optarg, true, &o->view.hot_max, err);
+    case OPT_COLUMNS:
+        return fm_line_columns_parse(&o->view.columns, optarg, err);
+    case OPT_UNIT:
+        return fm_time_unit_parse(&o->view.unit, optarg, err);
     }
     return fm_error_set(err, FM_USAGE, "unknown option");
+}
+
+/* Options of tables of lines; false if it is another. Only --lines may name functions, and it may
+ * stand beside the others. */
+static bool take_lines(struct fm_report_options *o, int option)
+{
+    switch (option) {
+    case OPT_LINES:
+        if (!fm_part_is_of_lines(o->part))
+            o->part = FM_PART_LINES;
+        o->function = optarg;
+        return true;
+    case OPT_ANNOTATE:
+        o->part = FM_PART_ANNOTATE;
+        return true;
+    case OPT_SUMMARIZE:
+        o->view.summarize = true;
+        return true;
+    case OPT_SKIP_ZERO:
+        o->skip_zero = true;
+        return true;
+    case OPT_SPLIT_LINES:
+        o->split_lines = true;
+        return true;
+    }
+    return false;
+}
+
+/* Remember that a part was chosen, or what was asked of lines without choosing them. */
+static void remember(struct fm_report_options *o, int option)
+{
+    static const struct {
+        int option;
+        const char *name;
+    } of_lines[] = { { OPT_SUMMARIZE, "--summarize" },
+                     { OPT_COLUMNS, "--columns" },
+                     { OPT_UNIT, "--unit" },
+                     { OPT_SKIP_ZERO, "--skip-zero" },
+                     { OPT_SPLIT_LINES, "--split-lines" } };
+    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE, OPT_THREADS, OPT_PROCESSES,
+                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,  OPT_ANNOTATE };
+    for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
+        if (of_lines[i].option == option)
+            o->of_lines = of_lines[i].name;
+    }
+    for (size_t i = 0; i < FM_COUNT(parts); i++)
+        o->part_said = o->part_said || parts[i] == option;
 }
 
 static int take_option(struct fm_report_options *o, int option, struct fm_error *err)
@@ -230,24 +312,57 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
                                          : FM_LAYOUT_CSV;
         return 0;
     }
-    return take_value(o, option, err);
+    return take_lines(o, option) ? 0 : take_value(o, option, err);
 }
 
-/* What was left open: an order and a length that suit a page. */
-static int settle(struct fm_report_options *o, struct fm_error *err)
+/* What does not go together, whatever the recording holds. */
+static int check(struct fm_report_options *o, struct fm_error *err)
 {
-    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
+    if (o->of_lines && !o->part_said) { /* who asks for columns of lines asks for lines */
+        o->part = FM_PART_LINES;
+        o->part_said = true;
+    }
+    bool lines = fm_part_is_of_lines(o->part);
+    if (o->of_lines && !lines)
+        return fm_error_set(err, FM_USAGE, "%s goes with --lines, --hot or --annotate",
+                            o->of_lines);
+    if (lines && o->edits.len)
+        return fm_error_set(err, FM_USAGE,
+                            "--fold, --filter and --root reshape calling contexts, and lines have "
+                            "none");
+    if (lines && o->thread >= 0)
+        return fm_error_set(err, FM_USAGE,
+                            "the lines of all threads of a process are recorded together, so "
+                            "--thread does not go with them");
     if (o->layout == FM_LAYOUT_PSTATS && o->part > FM_PART_CALLEES)
         return fm_error_set(err, FM_USAGE,
                             "pstats has no such report: --pstats goes with the functions, "
                             "--callers or --callees");
     if (o->layout != FM_LAYOUT_TABLE && o->part == FM_PART_SOURCE)
         return fm_error_set(err, FM_USAGE, "--source is plain text: it takes no --json or --csv");
+    return 0;
+}
+
+static int settle_sort(struct fm_report_options *o, struct fm_error *err)
+{
+    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
+    if (fm_part_is_of_lines(o->part))
+        fm_query_settle_time(&o->query);
+    if (o->sorted || o->layout == FM_LAYOUT_PSTATS)
+        return 0;
+    return fm_query_sort(&o->query, edges || o->part == FM_PART_LINES ? "total" : "self", err);
+}
+
+int fm_report_options_settle(struct fm_report_options *o, bool marked, struct fm_error *err)
+{
+    bool ten = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES || o->part == FM_PART_LINES;
+    bool all = o->part == FM_PART_HOT || o->part == FM_PART_ANNOTATE ||
+               (o->part == FM_PART_LINES && (marked || o->view.summarize));
     o->query.qualified = o->layout != FM_LAYOUT_PSTATS;
-    if (!o->sorted && o->layout != FM_LAYOUT_PSTATS)
-        fm_query_sort(&o->query, edges ? "total" : "self", err);
-    if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function)
-        fm_query_limit(&o->query, edges ? 10 : 20);
+    if (settle_sort(o, err) < 0)
+        return err->status;
+    if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function && !all)
+        fm_query_limit(&o->query, ten ? 10 : 20);
     if (o->layout != FM_LAYOUT_TABLE && o->edges_max == -2)
         o->edges_max = -1;
     if (o->edges_max == -2)
@@ -283,11 +398,12 @@ int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
                                 argv[optind - 1]);
         if (take_option(o, option, err) < 0)
             return err->status;
+        remember(o, option);
     }
     o->files = argv + optind;
     if (!*o->files)
         return fm_error_set(err, FM_USAGE, "name at least one recording");
-    return settle(o, err);
+    return check(o, err);
 }
 
 void fm_report_options_release(struct fm_report_options *o)

@@ -22,7 +22,11 @@ struct fm_edit_step {
 struct fm_report_options {
     enum fm_part part;
     enum fm_layout layout;
-    const char *function; /* of --callers=, --callees=; NULL: every function */
+    bool part_said;       /* the user said which */
+    const char *function; /* of --callers=, --callees=, --lines=; NULL: every function */
+    struct fm_lines_view view;
+    const char *of_lines; /* an option that only tables of lines have, or NULL */
+    bool skip_zero, split_lines;
     struct fm_query query;
     bool sorted, limited; /* the user said so */
     bool strip_dirs;
@@ -38,6 +42,10 @@ struct fm_report_options {
  * wrong command line has FM_USAGE. */
 int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
                             struct fm_error *err);
+
+/* What was left open, once the part to show is certain: an order and a length that suit a page. The
+ * lines of marked functions are shown whatever their number. */
+int fm_report_options_settle(struct fm_report_options *o, bool marked, struct fm_error *err);
 void fm_report_options_release(struct fm_report_options *o);
 
 #endif

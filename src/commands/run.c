@@ -28,6 +28,7 @@
 #include "commands/run_environment.h"
 #include "commands/run_options.h"
 #include "commands/run_output.h"
+#include "commands/run_lines.h"
 #include "commands/run_wait.h"
 #include "commands/verb.h"
 #include "os/folder.h"
@@ -94,7 +95,12 @@ static struct fm_profile *gather_facts(const struct run *run)
     fm_profile_fact(p, "cpus", text);
     add_start_time(p);
     fm_profile_fact(p, "fathom", FATHOM_VERSION);
-    fm_profile_fact(p, "collectors", run->options.c_calls ? "calls" : "calls without C calls");
+    snprintf(text, sizeof text, "%s%s%s", run->options.calls ? "calls" : "",
+             run->options.calls && !run->options.c_calls ? " without C calls" : "",
+             run->options.lines ? run->options.calls ? ", lines" : "lines" : "");
+    fm_profile_fact(p, "collectors", text);
+    if (run->options.lines)
+        fm_profile_fact(p, "lines", run->options.patterns);
     return p;
 }
 
@@ -107,8 +113,7 @@ static int prepare(struct run *run, struct fm_error *err)
     fm_autofree char *agents = fm_locate_agents(err);
     if (!agents || fm_folder_make(&run->folder, err) < 0)
         return FM_RUN_OWN_FAILURE;
-    if (fm_run_environment_init(&run->environment, agents, &run->folder, run->options.c_calls,
-                                err) < 0 ||
+    if (fm_run_environment_init(&run->environment, agents, &run->folder, &run->options, err) < 0 ||
         fm_relay_init(&run->relay, err) < 0)
         return FM_RUN_OWN_FAILURE;
     if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, run->environment.entries,
@@ -175,6 +180,8 @@ static struct fm_profile *join(struct run *run, int wait_status, struct fm_error
         fm_profile_free(p);
         p = NULL;
     }
+    if (p && run->options.lines)
+        fm_run_lines_note(p, run->options.patterns);
     fm_vec_release(&endings);
     return p;
 }

@@ -57,11 +57,14 @@ static char *preload_entry(const char *library)
 }
 
 static char *run_entry(const char *library, const char *agents, const struct fm_folder *folder,
-                       bool c_calls)
+                       const struct fm_run_options *options)
 {
     struct fm_buffer buf = FM_BUFFER_INIT;
-    fm_buffer_addf(&buf, "FATHOM_RUN=folder=%s%cagents=%s%cpreload=%s%cc_calls=%d", folder->path,
-                   SEPARATOR, agents, SEPARATOR, library, SEPARATOR, c_calls);
+    fm_buffer_addf(&buf, "FATHOM_RUN=folder=%s%cagents=%s%cpreload=%s%cc_calls=%d%ccalls=%d",
+                   folder->path, SEPARATOR, agents, SEPARATOR, library, SEPARATOR, options->c_calls,
+                   SEPARATOR, options->calls);
+    if (options->lines)
+        fm_buffer_addf(&buf, "%clines=%s", SEPARATOR, options->patterns);
     if (folder->more)
         fm_buffer_addf(&buf, "%cmore=%s", SEPARATOR, folder->more);
     return fm_buffer_detach(&buf);
@@ -80,14 +83,15 @@ static void put(char **entries, size_t *count, char *entry)
 }
 
 int fm_run_environment_init(struct fm_run_environment *environment, const char *agents,
-                            const struct fm_folder *folder, bool c_calls, struct fm_error *err)
+                            const struct fm_folder *folder, const struct fm_run_options *options,
+                            struct fm_error *err)
 {
     *environment = (struct fm_run_environment){ 0 };
     fm_autofree char *library = preload_path(agents, folder, err);
     if (!library)
         return err->status;
     environment->preload = preload_entry(library);
-    environment->run = run_entry(library, agents, folder, c_calls);
+    environment->run = run_entry(library, agents, folder, options);
     if (strlen(environment->run) >= MAX_RUN_BYTES)
         return fm_error_set(err, FM_SYSTEM, "the paths of the run's folders are too long");
     size_t count = 0;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "commands/run_options.h"
 #include "os/folder.h"
 
 struct fm_run_environment {
@@ -17,7 +18,7 @@ struct fm_run_environment {
 };
 
 int fm_run_environment_init(struct fm_run_environment *environment, const char *agents,
-                            const struct fm_folder *folder, bool c_calls, struct fm_error *err);
+                            const struct fm_folder *folder, const struct fm_run_options *options, struct fm_error *err);
 void fm_run_environment_release(struct fm_run_environment *environment);
 
 #endif

@@ -16,6 +16,10 @@ static const char help[] =
     "starts, directly or through other programs. All of it becomes one recording.\n"
     "\n"
     "  --calls         record every call: how often, how long, from where (the default)\n"
+    "  --lines[=WHAT]  record the time of every line of some functions: mine (the default: code\n"
+    "                  outside the standard library and installed packages), all, or a function,\n"
+    "                  class, module or file name or glob; may be repeated. Functions decorated\n"
+    "                  with @profile are always in. With --calls too: both at once\n"
     "  --no-c-calls    leave out calls of C functions; costs less\n"
     "  -o NAME         the recording; default: app.fathom, app-2.fathom, …\n"
     "                  NAME.prof or NAME.pstats: in the format of cProfile\n"
@@ -58,13 +62,26 @@ static bool take_flag(const char *name, char **words, int *at)
 /* Collectors of the design which this version does not have are told apart from typing errors. */
 static int refuse(const char *word)
 {
-    static const char *const planned[] = { "--sample", "--lines", "--trace", "--memory",
+    static const char *const planned[] = { "--sample", "--trace", "--memory",
                                            "--waits" };
     for (size_t i = 0; i < FM_COUNT(planned); i++)
         if (strcmp(word, planned[i]) == 0)
             return fm_verb_usage("run", "the collector %s is not in this version; there is --calls",
                                  word);
     return fm_verb_usage("run", "unknown option %s", word);
+}
+
+static int add_pattern(struct fm_run_options *options, const char *pattern)
+{
+    size_t used = strlen(options->patterns);
+    if (!*pattern)
+        return fm_verb_usage("run", "--lines= needs a pattern");
+    if (strpbrk(pattern, "\x1f\n") || used + strlen(pattern) + 2 > sizeof options->patterns)
+        return fm_verb_usage("run", "the patterns of --lines are too long or not printable");
+    snprintf(options->patterns + used, sizeof options->patterns - used, "%s%s", used ? "," : "",
+             pattern);
+    options->lines = true;
+    return -1;
 }
 
 /* One option at words[*at]. −1: taken; −2: the command begins here; else the exit status. */
@@ -85,8 +102,16 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
         options->python = value;
         return value && *value ? -1 : fm_verb_usage("run", "--python needs a path");
     }
-    if (take_flag("--calls", words, at))
+    if (take_flag("--calls", words, at)) {
+        options->calls = true;
         return -1;
+    }
+    if (take_flag("--lines", words, at))
+        return add_pattern(options, "mine");
+    if (strncmp(word, "--lines=", strlen("--lines=")) == 0) {
+        *at += 1;
+        return add_pattern(options, word + strlen("--lines="));
+    }
     if (take_flag("--no-c-calls", words, at)) {
         options->c_calls = false;
         return -1;
@@ -114,6 +139,8 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
         rc = parse_one(options, argv, &at);
     if (rc >= 0)
         return rc;
+    if (!options->lines)
+        options->calls = true; /* the collector when none is asked for */
     if (at >= argc)
         return fm_verb_usage("run", "there is nothing to run");
     options->command = argv + at;

@@ -9,7 +9,12 @@
 struct fm_run_options {
     const char *output; /* -o, NULL if not given */
     const char *python; /* --python, NULL if not given */
-    bool force, quiet, c_calls;
+    bool force, quiet;
+    /* The collectors. Each parses into here; run_environment.c hands it to the agents. */
+    bool calls;           /* every call */
+    bool c_calls;         /* … and every C call */
+    bool lines;           /* lines of the functions that `patterns` chooses */
+    char patterns[1024];  /* separated by commas; see agent/choose.h */
     char **command;     /* NULL-terminated, at least one word */
 };
 

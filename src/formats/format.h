@@ -17,6 +17,7 @@ struct fm_format {
     const char *name;              /* "pstats" */
     const char *title;             /* "cProfile's pstats" */
     const char *const *suffixes;   /* NULL-terminated: ".prof", ".pstats": choose the format of -o */
+    const char *prefix;            /* NULL, or how the file's name begins: "callgrind.out." */
     /* Could these be the first bytes of a file in this format? NULL: cannot be read. */
     bool (*recognise)(const void *bytes, size_t len);
     struct fm_profile *(*load)(const void *bytes, size_t len, const char *name, struct fm_error *err);
@@ -25,9 +26,11 @@ struct fm_format {
 };
 
 extern const struct fm_format fm_format_pstats;
+extern const struct fm_format fm_format_lprof;
+extern const struct fm_format fm_format_callgrind;
 
-/* The format of that name, or the one whose suffix ends the path; NULL if there is none. ".fathom"
- * itself is not a foreign format. */
+/* The format of that name, or the one whose suffix ends the path or whose prefix begins the name of
+ * the file; NULL if there is none. ".fathom" itself is not a foreign format. */
 const struct fm_format *fm_format_named(const char *name);
 const struct fm_format *fm_format_of_path(const char *path);
 const struct fm_format *const *fm_formats_all(void); /* NULL-terminated */

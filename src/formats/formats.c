@@ -21,6 +21,8 @@
 
 static const struct fm_format *const formats[] = {
     &fm_format_pstats,
+    &fm_format_lprof,
+    &fm_format_callgrind,
     NULL,
 };
 
@@ -41,12 +43,18 @@ const struct fm_format *fm_format_named(const char *name)
 const struct fm_format *fm_format_of_path(const char *path)
 {
     size_t len = strlen(path);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; formats[i]; i++) {
         for (const char *const *s = formats[i]->suffixes; *s; s++) {
             size_t n = strlen(*s);
             if (len > n && strcmp(path + len - n, *s) == 0)
                 return formats[i];
         }
+    }
+    for (size_t i = 0; formats[i]; i++) {
+        const char *prefix = formats[i]->prefix;
+        if (prefix && strncmp(name, prefix, strlen(prefix)) == 0)
+            return formats[i];
     }
     return NULL;
 }
@@ -63,12 +71,12 @@ static int read_whole(const char *path, struct fm_buffer *bytes, struct fm_error
         close(fd);
         return fm_error_set(err, FM_CANNOT_READ, "%s is a folder, not a recording", path);
     }
+    if (st.st_size > 0)
+        fm_buffer_reserve(bytes, (size_t)st.st_size + 1); /* one more, to meet the end */
     for (;;) {
-        size_t want = st.st_size > 0 && bytes->len < (size_t)st.st_size
-                          ? (size_t)st.st_size - bytes->len + 1
-                          : 65536;
-        fm_buffer_reserve(bytes, want);
-        ssize_t n = read(fd, bytes->data + bytes->len, want);
+        if (bytes->cap - bytes->len < 2)
+            fm_buffer_reserve(bytes, 65536);
+        ssize_t n = read(fd, bytes->data + bytes->len, bytes->cap - bytes->len - 1);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

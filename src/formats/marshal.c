@@ -21,17 +21,32 @@
 #define FLAG_REF  0x80
 #define DEPTH_MAX 32
 
+/* What a reference number stands for, in 32 bits, since a file has as many numbers as functions and
+ * refers to them all over: two bits say what the others are. */
+enum ref_tag {
+    REF_TEXT,  /* the number of a text */
+    REF_INT,   /* a small integer that is not negative */
+    REF_VALUE, /* the place of any other value in `shared` */
+    REF_OPEN,  /* a container that is still being read */
+};
+#define REF_MAX (UINT32_MAX >> 2)
+
+struct text {
+    const char *bytes;
+    size_t len;
+};
+
 struct fm_marshal {
     const uint8_t *start, *at, *end;
     FM_VEC(struct fm_marshal_value) items; /* of complete containers */
     FM_VEC(struct fm_marshal_value) stack; /* of the containers that are still open */
-    FM_VEC(struct fm_marshal_value) refs;
-    FM_VEC(struct fm_marshal_value) interned;
-    FM_VEC(const char *) texts;
+    FM_VEC(uint32_t) refs;
+    FM_VEC(struct fm_marshal_value) shared;
+    FM_VEC(size_t) interned; /* numbers of texts */
+    FM_VEC(struct text) texts;
     FM_VEC(char *) recoded; /* the texts that are not as in the file */
     size_t kept;            /* items below this are referred to, or may be */
     bool keep;              /* a container above it may be referred to */
-    size_t outer;           /* keys and values given out */
     struct fm_error *err;
 };
 
@@ -49,13 +64,25 @@ static const uint8_t *take(struct fm_marshal *r, size_t bytes)
     return place;
 }
 
+static uint32_t get_u32(const uint8_t *b)
+{
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+static double get_double(const uint8_t *b)
+{
+    uint64_t bits = (uint64_t)get_u32(b + 4) << 32 | get_u32(b);
+    double real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
+}
+
 static int take_int32(struct fm_marshal *r, int32_t *value)
 {
     const uint8_t *b = take(r, 4);
     if (!b)
         return fail(r, "the file ends in the middle of a number");
-    *value = (int32_t)((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-                       (uint32_t)b[3] << 24);
+    *value = (int32_t)get_u32(b);
     return 0;
 }
 
@@ -91,6 +118,12 @@ static bool utf8_valid(const uint8_t *s, size_t len)
 
 static bool is_ascii(const uint8_t *s, size_t len)
 {
+    for (; len >= 8; s += 8, len -= 8) {
+        uint64_t eight;
+        memcpy(&eight, s, 8);
+        if (eight & 0x8080808080808080u)
+            return false;
+    }
     for (size_t i = 0; i < len; i++) {
         if (s[i] & 0x80)
             return false;
@@ -125,7 +158,7 @@ static int read_text(struct fm_marshal *r, struct fm_marshal_value *v, int type)
             return fail(r, "the file ends in the middle of a text");
         len = *b;
     } else {
-        int32_t n;
+        int32_t n = 0;
         if (take_int32(r, &n) < 0)
             return r->err->status;
         if (n < 0)
@@ -141,19 +174,19 @@ static int read_text(struct fm_marshal *r, struct fm_marshal_value *v, int type)
         return fail(r, "a text is not UTF-8");
     v->type = FM_MARSHAL_TEXT;
     v->first = r->texts.len;
-    fm_vec_push(&r->texts, as_is ? (const char *)s : recode_latin1(r, s, len, &len));
-    if (len > UINT32_MAX)
-        return fail(r, "a text is too long");
-    v->count = (uint32_t)len;
+    struct text text = { (const char *)s, len };
+    if (!as_is)
+        text.bytes = recode_latin1(r, s, len, &text.len);
+    fm_vec_push(&r->texts, text);
     if (type == 't')
-        fm_vec_push(&r->interned, *v);
+        fm_vec_push(&r->interned, v->first);
     return 0;
 }
 
 /* 'l': a count of 15-bit digits, negative for a negative number, least digit first. */
 static int read_long(struct fm_marshal *r, struct fm_marshal_value *v)
 {
-    int32_t n;
+    int32_t n = 0;
     if (take_int32(r, &n) < 0)
         return r->err->status;
     size_t digits = n < 0 ? (size_t)(-(int64_t)n) : (size_t)n;
@@ -188,10 +221,7 @@ static int read_float(struct fm_marshal *r, struct fm_marshal_value *v, int type
         const uint8_t *b = take(r, 8);
         if (!b)
             return fail(r, "the file ends in the middle of a number");
-        uint64_t bits = 0;
-        for (int i = 7; i >= 0; i--)
-            bits = bits << 8 | b[i];
-        memcpy(&v->real, &bits, sizeof bits);
+        v->real = get_double(b);
         return 0;
     }
     const uint8_t *n = take(r, 1);
@@ -282,7 +312,7 @@ static int read_code(struct fm_marshal *r, struct fm_marshal_value *v, int depth
 {
     struct fm_marshal_value kept[3] = { 0 };
     size_t left = (size_t)(r->end - r->at);
-    int32_t line;
+    int32_t line = 0;
     /* In the older layout byte 24 is the type of the bytecode. In the newer one that is byte 20,
      * and byte 24 ends a length or a reference number, which would be huge were it not 0. */
     bool older = left > 24 && r->at[24] != 0;
@@ -320,23 +350,64 @@ static int read_other(struct fm_marshal *r, struct fm_marshal_value *v, int type
     return 0; /* StopIteration, Ellipsis */
 }
 
+/* Give the reference number `n` its value. */
+static int ref_set(struct fm_marshal *r, size_t n, const struct fm_marshal_value *v)
+{
+    size_t payload = r->shared.len;
+    enum ref_tag tag = REF_VALUE;
+    if (v->type == FM_MARSHAL_TEXT) {
+        tag = REF_TEXT;
+        payload = v->first;
+    } else if (v->type == FM_MARSHAL_INT && v->integer >= 0 && v->integer <= REF_MAX) {
+        tag = REF_INT;
+        payload = (size_t)v->integer;
+    } else {
+        fm_vec_push(&r->shared, *v);
+    }
+    if (payload > REF_MAX)
+        return fail(r, "too many values");
+    r->refs.data[n] = (uint32_t)payload << 2 | tag;
+    return 0;
+}
+
+/* False: the value is not complete. */
+static inline bool ref_get(const struct fm_marshal *r, uint32_t n, struct fm_marshal_value *v)
+{
+    uint32_t ref = r->refs.data[n], payload = ref >> 2;
+    switch ((enum ref_tag)(ref & 3)) {
+    case REF_TEXT:
+        *v = (struct fm_marshal_value){ .type = FM_MARSHAL_TEXT, .first = payload };
+        return true;
+    case REF_INT:
+        *v = (struct fm_marshal_value){ .type = FM_MARSHAL_INT, .integer = payload };
+        return true;
+    case REF_VALUE:
+        *v = r->shared.data[payload];
+        return true;
+    case REF_OPEN:
+        break;
+    }
+    return false;
+}
+
 static int read_reference(struct fm_marshal *r, struct fm_marshal_value *v, int type)
 {
-    int32_t n;
+    int32_t n = 0;
     if (take_int32(r, &n) < 0)
         return r->err->status;
     size_t len = type == 'r' ? r->refs.len : r->interned.len;
     if (n < 0 || (size_t)n >= len)
         return fail(r, "a reference to nothing");
-    *v = type == 'r' ? r->refs.data[n] : r->interned.data[n];
-    if (v->type == FM_MARSHAL_OPEN)
+    if (type == 'R')
+        *v = (struct fm_marshal_value){ .type = FM_MARSHAL_TEXT, .first = r->interned.data[n] };
+    else if (!ref_get(r, (uint32_t)n, v))
         return fail(r, "a value contains itself");
     return 0;
 }
 
 static int read_integer(struct fm_marshal *r, struct fm_marshal_value *v, int type)
 {
-    int32_t low, high = 0;
+    int32_t low = 0, high = 0;
     v->type = FM_MARSHAL_INT;
     if (take_int32(r, &low) < 0)
         return r->err->status;
@@ -402,8 +473,42 @@ static int read_typed(struct fm_marshal *r, struct fm_marshal_value *v, int type
     return fail(r, "a value of a kind that no profile holds");
 }
 
+/* The kinds that a profile is full of, when they are as they should be. False: nothing was read. */
+static inline bool read_common(struct fm_marshal *r, struct fm_marshal_value *v)
+{
+    const uint8_t *b = r->at;
+    if (r->end - b < 9)
+        return false;
+    int type = *b & ~FLAG_REF;
+    uint32_t number = get_u32(b + 1);
+    if (*b == 'r') {
+        if (number >= r->refs.len || !ref_get(r, number, v))
+            return false;
+        r->at += 5;
+        return true;
+    }
+    if (type == 'i') {
+        if (*b & FLAG_REF) {
+            if (number > REF_MAX)
+                return false;
+            fm_vec_push(&r->refs, number << 2 | REF_INT);
+        }
+        *v = (struct fm_marshal_value){ .type = FM_MARSHAL_INT, .integer = (int32_t)number };
+        r->at += 5;
+        return true;
+    }
+    if (*b == 'g') {
+        *v = (struct fm_marshal_value){ .type = FM_MARSHAL_FLOAT, .real = get_double(b + 1) };
+        r->at += 9;
+        return true;
+    }
+    return false;
+}
+
 static int read_value(struct fm_marshal *r, struct fm_marshal_value *v, int depth)
 {
+    if (read_common(r, v))
+        return 0;
     const uint8_t *b = take(r, 1);
     if (!b)
         return fail(r, "the file ends in the middle of a value");
@@ -411,14 +516,13 @@ static int read_value(struct fm_marshal *r, struct fm_marshal_value *v, int dept
     size_t ref = r->refs.len;
     bool referable = *b & FLAG_REF;
     if (referable)
-        fm_vec_push(&r->refs, ((struct fm_marshal_value){ .type = FM_MARSHAL_OPEN }));
+        fm_vec_push(&r->refs, REF_OPEN);
     if (read_typed(r, v, *b & ~FLAG_REF, depth) < 0)
         return r->err->status;
-    if (referable) {
-        r->refs.data[ref] = *v;
-        r->keep = r->keep || (v->type >= FM_MARSHAL_TUPLE && v->count);
-    }
-    return 0;
+    if (!referable)
+        return 0;
+    r->keep = r->keep || (v->type >= FM_MARSHAL_TUPLE && v->count);
+    return ref_set(r, ref, v);
 }
 
 struct fm_marshal *fm_marshal_open(const void *bytes, size_t len, struct fm_error *err)
@@ -427,6 +531,7 @@ struct fm_marshal *fm_marshal_open(const void *bytes, size_t len, struct fm_erro
     m->start = m->at = bytes;
     m->end = m->start + len;
     m->err = err;
+    fm_vec_reserve(&m->refs, len / 32);
     return m;
 }
 
@@ -436,7 +541,7 @@ int fm_marshal_enter(struct fm_marshal *m)
     if (!b || (*b & ~FLAG_REF) != '{')
         return fail(m, "not a dict");
     if (*b & FLAG_REF)
-        fm_vec_push(&m->refs, ((struct fm_marshal_value){ .type = FM_MARSHAL_OPEN }));
+        fm_vec_push(&m->refs, REF_OPEN);
     return 0;
 }
 
@@ -444,10 +549,38 @@ int fm_marshal_next(struct fm_marshal *m, struct fm_marshal_value *v)
 {
     if (read_value(m, v, 1) < 0)
         return m->err->status;
-    if (v->type == FM_MARSHAL_END)
-        return m->outer % 2 == 0 ? 0 : fail(m, "an end mark in the wrong place");
-    m->outer++;
-    return 1;
+    return v->type != FM_MARSHAL_END;
+}
+
+int fm_marshal_values(struct fm_marshal *m, struct fm_marshal_value *v, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (read_value(m, &v[i], 1) < 0)
+            return m->err->status;
+        if (v[i].type == FM_MARSHAL_END)
+            return fail(m, "an end mark in the wrong place");
+    }
+    return 0;
+}
+
+bool fm_marshal_tuple_enter(struct fm_marshal *m, uint8_t count)
+{
+    size_t left = (size_t)(m->end - m->at);
+    if (left >= 2 && m->at[0] == ')' && m->at[1] == count)
+        m->at += 2;
+    else if (left >= 5 && m->at[0] == '(' && get_u32(m->at + 1) == count)
+        m->at += 5;
+    else
+        return false;
+    return true;
+}
+
+bool fm_marshal_dict_enter(struct fm_marshal *m)
+{
+    if (m->at == m->end || *m->at != '{')
+        return false;
+    m->at++;
+    return true;
 }
 
 void fm_marshal_forget(struct fm_marshal *m)
@@ -467,6 +600,7 @@ void fm_marshal_free(struct fm_marshal *m)
     fm_vec_release(&m->recoded);
     fm_vec_release(&m->texts);
     fm_vec_release(&m->interned);
+    fm_vec_release(&m->shared);
     fm_vec_release(&m->refs);
     fm_vec_release(&m->stack);
     fm_vec_release(&m->items);
@@ -477,7 +611,7 @@ const struct fm_marshal_value *fm_marshal_items(const struct fm_marshal *m,
                                                 const struct fm_marshal_value *v)
 {
     bool container = v->type >= FM_MARSHAL_TUPLE && v->type < FM_MARSHAL_END;
-    return container ? m->items.data + v->first : NULL;
+    return container && v->count ? m->items.data + v->first : NULL;
 }
 
 bool fm_marshal_real(const struct fm_marshal_value *v, double *real)
@@ -491,14 +625,18 @@ bool fm_marshal_real(const struct fm_marshal_value *v, double *real)
     return true;
 }
 
-const char *fm_marshal_text(const struct fm_marshal *m, const struct fm_marshal_value *v)
+const char *fm_marshal_text(const struct fm_marshal *m, const struct fm_marshal_value *v,
+                            size_t *len)
 {
-    return m->texts.data[v->first];
+    *len = m->texts.data[v->first].len;
+    return m->texts.data[v->first].bytes;
 }
 
 bool fm_marshal_text_is(const struct fm_marshal *m, const struct fm_marshal_value *v,
                         const char *text)
 {
-    return v->type == FM_MARSHAL_TEXT && v->count == strlen(text) &&
-           memcmp(fm_marshal_text(m, v), text, v->count) == 0;
+    if (v->type != FM_MARSHAL_TEXT)
+        return false;
+    const struct text *t = &m->texts.data[v->first];
+    return t->len == strlen(text) && memcmp(t->bytes, text, t->len) == 0;
 }

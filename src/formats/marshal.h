@@ -4,8 +4,8 @@
  * interned-string references of Python 2.
  *
  * Reading goes through one outermost dict, key by value, so that a large file is never in memory as
- * a whole. Each key and each value comes as a tree of plain values. Nothing in the input is
- * trusted: a length is believed only as far as bytes are there, nesting is limited, and a value may
+ * a whole. Each key and each value comes as a tree of plain values, unless the reader goes into it
+ * and takes the items one by one, which needs no memory. Nothing in the input is trusted: a length is believed only as far as bytes are there, nesting is limited, and a value may
  * not contain itself. Memory grows with the bytes actually read, never with a number found in them.
  * A referenced value is shared, not copied, so a small file cannot unfold into a large tree here;
  * whoever walks it must bound the walk all the same.
@@ -33,19 +33,18 @@ enum fm_marshal_type {
     FM_MARSHAL_INT,
     FM_MARSHAL_HUGE, /* an integer of more than 64 bits: real is its nearest value */
     FM_MARSHAL_FLOAT,
-    FM_MARSHAL_TEXT,  /* UTF-8, where lone surrogates may occur; count bytes */
+    FM_MARSHAL_TEXT,  /* UTF-8, where lone surrogates may occur */
     FM_MARSHAL_TUPLE, /* count items */
     FM_MARSHAL_LIST,
     FM_MARSHAL_DICT,  /* count items: keys and values in turn */
     FM_MARSHAL_CODE,  /* 3 items: file, name, first line */
     FM_MARSHAL_OTHER, /* something no profile needs */
     FM_MARSHAL_END,   /* internal: the end of a dict */
-    FM_MARSHAL_OPEN,  /* internal: a container that is still being read */
 };
 
 struct fm_marshal_value {
     uint32_t type;
-    uint32_t count; /* bytes of text, or items */
+    uint32_t count; /* of items */
     union {
         int64_t integer;
         double real;
@@ -62,21 +61,31 @@ void fm_marshal_free(struct fm_marshal *m);
 /* Enter the outermost value, which must be a dict: 0, or negative. */
 int fm_marshal_enter(struct fm_marshal *m);
 
-/* The next key or value of it: 1; 0 at its end, which may not stand between a key and its value;
- * negative on a failure. What follows the end is ignored, as Python does. */
+/* The next key of the dict that was entered last: 1; 0 at its end; negative on a failure. What
+ * follows the end of the outermost one is ignored, as Python does. */
 int fm_marshal_next(struct fm_marshal *m, struct fm_marshal_value *v);
+
+/* The next `count` values, where no dict may end: 0, or negative. */
+int fm_marshal_values(struct fm_marshal *m, struct fm_marshal_value *v, size_t count);
+
+/* The quick way: if the next value is a tuple of `count` items, or a dict, that is written out here
+ * and that nothing refers to, go into it, so that its items are the next values. False: it is
+ * anything else, and nothing was read; fm_marshal_values gives it as a tree. */
+bool fm_marshal_tuple_enter(struct fm_marshal *m, uint8_t count);
+bool fm_marshal_dict_enter(struct fm_marshal *m);
 
 /* Nothing of what was read so far is needed any more, unless the file refers to it again. */
 void fm_marshal_forget(struct fm_marshal *m);
 
-/* The items of a tuple, list, dict or code: `v->count` of them; NULL if it is something else. */
+/* The items of a tuple, list, dict or code: `v->count` of them; NULL if it has none. */
 const struct fm_marshal_value *fm_marshal_items(const struct fm_marshal *m,
                                                 const struct fm_marshal_value *v);
 
-/* The bytes of a text: `v->count` of them, not NUL-terminated. Texts are numbered (`v->first`) in
+/* The bytes of a text: `*len` of them, not NUL-terminated. Texts are numbered (`v->first`) in
  * the order in which they are written out in the file; a reference has the number of what it refers
  * to, so a reader may remember what it made of each. */
-const char *fm_marshal_text(const struct fm_marshal *m, const struct fm_marshal_value *v);
+const char *fm_marshal_text(const struct fm_marshal *m, const struct fm_marshal_value *v,
+                            size_t *len);
 
 /* An int, bool or float as a double; false if it is something else. */
 bool fm_marshal_real(const struct fm_marshal_value *v, double *real);

@@ -14,10 +14,11 @@
  *
  * A builtin is ('~', 0, '<built-in ...>') there and a C function without a file in the model. A
  * caller that has no entry of its own becomes a row of zeros.
+ *
+ * Here: recognising, writing, and what both directions share. pstats_read.c reads.
  */
 #include "formats/pstats.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,25 +27,7 @@
 #include "formats/marshal.h"
 #include "model/label.h"
 
-/* A key as it stands in the file; its number is the order of first appearance. */
-struct key {
-    uint32_t file, name, line; /* file and name are string ids */
-    uint32_t row;              /* FM_NONE while only callers have named it */
-};
-
-struct loader {
-    struct fm_marshal *m;
-    struct fm_profile *p;
-    struct fm_flat *flat;
-    FM_VEC(struct key) keys;
-    uint32_t *index; /* hash table of keys: number + 1, or 0 */
-    size_t index_cap;
-    FM_VEC(uint32_t) strings; /* by number of the text in the file: its string id + 1, or 0 */
-    uint32_t tilde;           /* string id of "~" */
-    size_t edges_max;
-    int64_t all_calls, all_ns; /* of everything: no sum over the file can overflow */
-    struct fm_error *err;
-};
+#define FEW 16
 
 static bool recognise(const void *bytes, size_t len)
 {
@@ -53,158 +36,6 @@ static bool recognise(const void *bytes, size_t len)
         return false;
     int next = b[1] & 0x7f;
     return next == '(' || next == ')' || (len == 2 && b[1] == '0');
-}
-
-static int take_count(struct loader *l, const struct fm_marshal_value *v, int64_t *count)
-{
-    if (v->type != FM_MARSHAL_INT || v->integer < 0 ||
-        __builtin_add_overflow(l->all_calls, v->integer, &l->all_calls))
-        return fm_error_set(l->err, FM_DAMAGED, "a number of calls is none");
-    *count = v->integer;
-    return 0;
-}
-
-static int take_seconds(struct loader *l, const struct fm_marshal_value *v, int64_t *ns)
-{
-    double seconds;
-    if (!fm_marshal_real(v, &seconds) || !(fabs(seconds) < 9e9))
-        return fm_error_set(l->err, FM_DAMAGED, "a time is none");
-    *ns = llround(seconds * 1e9);
-    if (__builtin_add_overflow(l->all_ns, llabs(*ns), &l->all_ns))
-        return fm_error_set(l->err, FM_DAMAGED, "the times add up to more than 292 years");
-    return 0;
-}
-
-/* A text as a string id. Files name each function many times, by references to one text. */
-static uint32_t take_text(struct loader *l, const struct fm_marshal_value *v)
-{
-    while (l->strings.len <= v->first)
-        fm_vec_push(&l->strings, 0);
-    uint32_t *known = &l->strings.data[v->first];
-    if (!*known)
-        *known = fm_strings_add(l->p->strings, fm_marshal_text(l->m, v), v->count) + 1;
-    return *known - 1;
-}
-
-/* The third part of a key, as a string id. */
-static int take_name(struct loader *l, const struct fm_marshal_value *v, uint32_t *name)
-{
-    if (v->type == FM_MARSHAL_TEXT) {
-        *name = take_text(l, v);
-        return 0;
-    }
-    const struct fm_marshal_value *code = fm_marshal_items(l->m, v);
-    if (v->type != FM_MARSHAL_CODE || code[0].type != FM_MARSHAL_TEXT ||
-        code[1].type != FM_MARSHAL_TEXT)
-        return fm_error_set(l->err, FM_DAMAGED, "a key is not (file, line, name)");
-    fm_autobuffer text = FM_BUFFER_INIT;
-    fm_buffer_addf(&text, "<code object %.*s, file \"%.*s\", line %lld>", (int)code[1].count,
-                   fm_marshal_text(l->m, &code[1]), (int)code[0].count,
-                   fm_marshal_text(l->m, &code[0]), (long long)code[2].integer);
-    *name = fm_strings_add(l->p->strings, text.data, text.len);
-    return 0;
-}
-
-static uint32_t *index_place(const struct loader *l, const struct key *k)
-{
-    uint64_t hash = fm_mix64(fm_map_pair(k->file, k->name) ^ (uint64_t)k->line << 40);
-    for (size_t i = (size_t)hash & (l->index_cap - 1);; i = (i + 1) & (l->index_cap - 1)) {
-        uint32_t number = l->index[i];
-        if (!number)
-            return &l->index[i];
-        const struct key *old = &l->keys.data[number - 1];
-        if (old->name == k->name && old->file == k->file && old->line == k->line)
-            return &l->index[i];
-    }
-}
-
-static uint32_t intern_key(struct loader *l, const struct key *k)
-{
-    if (l->keys.len * 2 >= l->index_cap) {
-        free(l->index);
-        l->index_cap = l->index_cap ? l->index_cap * 2 : 1024;
-        l->index = fm_calloc(l->index_cap, sizeof *l->index);
-        for (uint32_t i = 0; i < l->keys.len; i++)
-            *index_place(l, &l->keys.data[i]) = i + 1;
-    }
-    uint32_t *place = index_place(l, k);
-    if (!*place) {
-        fm_vec_push(&l->keys, *k);
-        *place = (uint32_t)l->keys.len;
-    }
-    return *place - 1;
-}
-
-/* The number of a key. */
-static int take_key(struct loader *l, const struct fm_marshal_value *key, uint32_t *number)
-{
-    const struct fm_marshal_value *v = fm_marshal_items(l->m, key);
-    struct key k = { .row = FM_NONE };
-    if (key->type != FM_MARSHAL_TUPLE || key->count != 3 || v[0].type != FM_MARSHAL_TEXT ||
-        v[1].type != FM_MARSHAL_INT)
-        return fm_error_set(l->err, FM_DAMAGED, "a key is not (file, line, name)");
-    if (v[1].integer < 0 || v[1].integer > UINT32_MAX)
-        return fm_error_set(l->err, FM_DAMAGED, "line %lld is none", (long long)v[1].integer);
-    if (take_name(l, &v[2], &k.name) < 0)
-        return l->err->status;
-    k.file = take_text(l, &v[0]);
-    k.line = (uint32_t)v[1].integer;
-    *number = intern_key(l, &k);
-    return 0;
-}
-
-/* The callers of an edge are keys until all rows are known. */
-static int load_edge(struct loader *l, uint32_t callee, const struct fm_marshal_value *pair)
-{
-    struct fm_flat_edge edge = { .callee = callee };
-    const struct fm_marshal_value *v = fm_marshal_items(l->m, &pair[1]);
-    if (take_key(l, &pair[0], &edge.caller) < 0)
-        return l->err->status;
-    if (pair[1].type == FM_MARSHAL_INT) {
-        if (take_count(l, &pair[1], &edge.calls) < 0)
-            return l->err->status;
-    } else if (pair[1].type != FM_MARSHAL_TUPLE || pair[1].count != 4) {
-        return fm_error_set(l->err, FM_DAMAGED, "a caller is not (nc, cc, tt, ct)");
-    } else if (take_count(l, &v[0], &edge.calls) < 0 || take_count(l, &v[1], &edge.primitive) < 0 ||
-               take_seconds(l, &v[2], &edge.self_ns) < 0 ||
-               take_seconds(l, &v[3], &edge.total_ns) < 0) {
-        return l->err->status;
-    }
-    if (l->flat->edges.len >= l->edges_max)
-        return fm_error_set(l->err, FM_DAMAGED, "more callers than the file can hold");
-    fm_vec_push(&l->flat->edges, edge);
-    return 0;
-}
-
-static int load_row(struct loader *l, const struct fm_marshal_value *key,
-                    const struct fm_marshal_value *value)
-{
-    const struct fm_marshal_value *v = fm_marshal_items(l->m, value);
-    struct fm_flat_row row = { 0 };
-    uint32_t number;
-    if (key->type == FM_MARSHAL_TUPLE && key->count == 1 &&
-        fm_marshal_text_is(l->m, fm_marshal_items(l->m, key), "__sampled__")) {
-        l->flat->sampled = true;
-        return 0;
-    }
-    if (take_key(l, key, &number) < 0)
-        return l->err->status;
-    if (value->type != FM_MARSHAL_TUPLE || value->count != 5 || v[4].type != FM_MARSHAL_DICT)
-        return fm_error_set(l->err, FM_DAMAGED, "a value is not (cc, nc, tt, ct, callers)");
-    if (l->keys.data[number].row != FM_NONE)
-        return fm_error_set(l->err, FM_DAMAGED, "the function comes twice");
-    if (take_count(l, &v[0], &row.primitive) < 0 || take_count(l, &v[1], &row.calls) < 0 ||
-        take_seconds(l, &v[2], &row.self_ns) < 0 || take_seconds(l, &v[3], &row.total_ns) < 0)
-        return l->err->status;
-    uint32_t at = l->keys.data[number].row = (uint32_t)l->flat->rows.len;
-    row.func = number; /* a key until all rows are known */
-    fm_vec_push(&l->flat->rows, row);
-    const struct fm_marshal_value *pairs = fm_marshal_items(l->m, &v[4]);
-    for (uint32_t i = 0; i < v[4].count; i += 2) {
-        if (load_edge(l, at, &pairs[i]) < 0)
-            return fm_error_context(l->err, "caller %u", i / 2 + 1);
-    }
-    return 0;
 }
 
 static int compare_edges(const void *a, const void *b)
@@ -223,8 +54,19 @@ static void add_edge(struct fm_flat_edge *sum, const struct fm_flat_edge *e)
     sum->total_ns += e->total_ns;
 }
 
-/* Sort the edges and unite equal ones. */
-static void sort_edges(struct fm_flat *flat)
+/* As qsort, without its overhead, which is most of the work when there are few. */
+static void sort_few(struct fm_flat_edge *edges, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct fm_flat_edge e = edges[i];
+        size_t at = i;
+        for (; at > 0 && compare_edges(&edges[at - 1], &e) > 0; at--)
+            edges[at] = edges[at - 1];
+        edges[at] = e;
+    }
+}
+
+void fm_pstats_sort_edges(struct fm_flat *flat)
 {
     struct fm_flat_edge *all = flat->edges.data;
     size_t n = flat->edges.len, kept = 0;
@@ -235,8 +77,10 @@ static void sort_edges(struct fm_flat *flat)
     for (size_t first = 0, end; sorted && first < n; first = end) {
         for (end = first + 1; end < n && all[end].callee == all[first].callee;)
             end++;
-        if (end - first > 1)
+        if (end - first > FEW)
             qsort(all + first, end - first, sizeof *all, compare_edges);
+        else
+            sort_few(all + first, end - first);
     }
     if (!sorted)
         qsort(all, n, sizeof *all, compare_edges);
@@ -247,94 +91,6 @@ static void sort_edges(struct fm_flat *flat)
             all[++kept] = all[i];
     }
     flat->edges.len = n ? kept + 1 : 0;
-}
-
-/* yappi's order of the two counts. */
-static void correct_swapped(struct loader *l)
-{
-    struct fm_flat_row *rows = l->flat->rows.data;
-    bool swapped = false;
-    for (size_t i = 0; i < l->flat->rows.len; i++)
-        swapped = swapped || rows[i].primitive > rows[i].calls;
-    if (!swapped || l->flat->sampled)
-        return;
-    for (size_t i = 0; i < l->flat->rows.len; i++) {
-        int64_t calls = rows[i].primitive;
-        rows[i].primitive = rows[i].calls;
-        rows[i].calls = calls;
-    }
-    fm_profile_note(l->p, FM_NONE, "corrected", 0,
-                    "the file holds calls and primitive calls the other way round, as yappi writes "
-                    "them; they are shown the right way");
-}
-
-static uint32_t add_function(struct loader *l, const struct key *k)
-{
-    struct fm_function f = { .line = k->line, .name = k->name, .qualname = k->name };
-    if (k->file == l->tilde && k->line == 0)
-        f.kind = FM_FUNCTION_C;
-    else
-        f.file = k->file;
-    return fm_profile_function(l->p, &f);
-}
-
-/* Keys become functions, in the order of the dict, which pstats shows; then callers become rows. */
-static void settle(struct loader *l)
-{
-    struct fm_flat *flat = l->flat;
-    for (uint32_t i = 0; i < l->keys.len; i++) {
-        if (l->keys.data[i].row != FM_NONE)
-            continue;
-        l->keys.data[i].row = (uint32_t)flat->rows.len;
-        fm_vec_push(&flat->rows, ((struct fm_flat_row){ .func = i }));
-    }
-    for (size_t i = 0; i < flat->rows.len; i++)
-        flat->rows.data[i].func = add_function(l, &l->keys.data[flat->rows.data[i].func]);
-    for (size_t i = 0; i < flat->edges.len; i++)
-        flat->edges.data[i].caller = l->keys.data[flat->edges.data[i].caller].row;
-    sort_edges(flat);
-}
-
-static int load_all(struct loader *l)
-{
-    struct fm_marshal_value key, value;
-    int status = fm_marshal_enter(l->m);
-    for (size_t i = 1; status == 0; i++) {
-        status = fm_marshal_next(l->m, &key);
-        if (status == 0)
-            break;
-        if (status < 0 || fm_marshal_next(l->m, &value) < 0)
-            return l->err->status;
-        status = load_row(l, &key, &value);
-        if (status < 0)
-            return fm_error_context(l->err, "entry %zu", i);
-        fm_marshal_forget(l->m);
-    }
-    if (status == 0) {
-        settle(l);
-        correct_swapped(l);
-    }
-    return status;
-}
-
-static struct fm_profile *load(const void *bytes, size_t len, const char *name,
-                               struct fm_error *err)
-{
-    struct loader l = { .p = fm_profile_new(), .err = err, .edges_max = len };
-    l.m = fm_marshal_open(bytes, len, err);
-    l.flat = l.p->flat = fm_calloc(1, sizeof *l.flat);
-    l.tilde = fm_profile_string(l.p, "~");
-    int status = load_all(&l);
-    fm_vec_release(&l.keys);
-    fm_vec_release(&l.strings);
-    free(l.index);
-    fm_marshal_free(l.m);
-    if (status < 0) {
-        fm_error_context(err, "reading %s", name);
-        fm_profile_free(l.p);
-        return NULL;
-    }
-    return l.p;
 }
 
 /* Number the labels in order of appearance; returns how many there are. */
@@ -387,7 +143,7 @@ struct fm_flat *fm_pstats_unite(const struct fm_profile *p, const struct fm_flat
         e.callee = row_of[e.callee];
         fm_vec_push(&united->edges, e);
     }
-    sort_edges(united);
+    fm_pstats_sort_edges(united);
     united->sampled = flat->sampled;
     return united;
 }
@@ -458,6 +214,6 @@ const struct fm_format fm_format_pstats = {
     .title = "cProfile's pstats",
     .suffixes = suffixes,
     .recognise = recognise,
-    .load = load,
+    .load = fm_pstats_load,
     .save = save,
 };

@@ -11,7 +11,7 @@
 #include "base/map.h"
 
 #define MAX_FILE_BYTES ((off_t)4 << 20)
-#define MAX_ALL_BYTES ((size_t)256 << 20)
+#define MAX_ALL_BYTES  ((size_t)256 << 20)
 
 /* Read a whole regular file of reasonable size; false otherwise. */
 static bool read_file(const char *path, struct fm_buffer *text, struct stat *st)

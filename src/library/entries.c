@@ -6,7 +6,8 @@
 
 static void put_string(struct fm_buffer *out, const struct fm_profile *p, uint32_t string)
 {
-    fm_marshal_put_text(out, fm_strings_get(p->strings, string), fm_strings_len(p->strings, string));
+    fm_marshal_put_text(out, fm_strings_get(p->strings, string),
+                        fm_strings_len(p->strings, string));
 }
 
 static void put_label(struct fm_buffer *out, const struct fm_profile *p, uint32_t func)

@@ -11,9 +11,9 @@
 
 #include "agent/bridge_abi.h"
 #include "formats/format.h"
+#include "formats/sources.h"
 #include "library/entries.h"
 #include "model/live.h"
-#include "formats/sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

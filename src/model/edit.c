@@ -44,6 +44,30 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
     return copy;
 }
 
+/* ---- lines ---- */
+
+/* Add the lines of functions that have a new number (not FM_NONE) and their marks. */
+static void copy_lines(struct fm_lines *to, const struct fm_lines *from, const uint32_t *functions,
+                       uint32_t first_process)
+{
+    for (size_t i = 0; i < from->rows.len; i++) {
+        const struct fm_line *row = &from->rows.data[i];
+        uint32_t func = functions[row->func];
+        if (func == FM_NONE)
+            continue;
+        uint32_t process = row->process == FM_NONE ? FM_NONE : row->process + first_process;
+        struct fm_line *copy = fm_lines_add(to, process, func, row->line, false);
+        fm_lines_combine(to, copy, from, row);
+    }
+    for (size_t i = 0; i < from->marked.len; i++)
+        if (functions[from->marked.data[i]] != FM_NONE)
+            fm_lines_mark(to, functions[from->marked.data[i]]);
+    /* Of two timers the coarser one describes the sum, as line_profiler has it. */
+    if (from->unit_s > to->unit_s)
+        to->unit_s = from->unit_s;
+    fm_lines_sort(to);
+}
+
 /* ---- building ---- */
 
 struct edit {
@@ -64,8 +88,26 @@ static void edit_init(struct edit *e, const struct fm_profile *p, fm_function_ma
     e->place = fm_malloc(p->nodes.len * sizeof *e->place);
 }
 
-static struct fm_profile *edit_finish(struct edit *e)
+/* A function keeps its lines if it is still in some tree; one that was in none before (lines may
+ * come without calls) if it would be kept there. */
+static void edit_lines(struct edit *e, bool keeps_matches)
 {
+    size_t n = e->from->functions.len;
+    fm_autofree uint32_t *functions = fm_malloc(n * sizeof *functions);
+    if (!e->from->lines.rows.len && !e->from->lines.marked.len)
+        return;
+    for (uint32_t f = 0; f < n; f++)
+        functions[f] = e->matches[f] == keeps_matches ? f : FM_NONE;
+    for (size_t i = 0; i < e->from->nodes.len; i++)
+        functions[e->from->nodes.data[i].func] = FM_NONE;
+    for (size_t i = 0; i < e->to->nodes.len; i++)
+        functions[e->to->nodes.data[i].func] = e->to->nodes.data[i].func;
+    copy_lines(&e->to->lines, &e->from->lines, functions, 0);
+}
+
+static struct fm_profile *edit_finish(struct edit *e, bool keeps_matches)
+{
+    edit_lines(e, keeps_matches);
     free(e->matches);
     free(e->place);
     fm_map_release(&e->children);
@@ -112,7 +154,7 @@ struct fm_profile *fm_profile_fold(const struct fm_profile *p, fm_function_match
         }
         edit_add_numbers(&e, e.place[i], i);
     }
-    return edit_finish(&e);
+    return edit_finish(&e, false);
 }
 
 struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match *match, void *data)
@@ -132,7 +174,7 @@ struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match
         e.place[i] = edit_child(&e, parent, node->func);
         edit_add_numbers(&e, e.place[i], i);
     }
-    return edit_finish(&e);
+    return edit_finish(&e, true);
 }
 
 /* What filtering knows about a node. */
@@ -179,7 +221,7 @@ struct fm_profile *fm_profile_filter(const struct fm_profile *p, fm_function_mat
             fm_profile_add(e.to, FM_METRIC_TOTAL, e.place[parent],
                            fm_profile_value(e.to, FM_METRIC_TOTAL, e.place[i]));
     }
-    return edit_finish(&e);
+    return edit_finish(&e, true);
 }
 
 /* ---- appending ---- */
@@ -285,6 +327,7 @@ void fm_profile_append(struct fm_profile *into, const struct fm_profile *from)
     append_trees(into, from, first_process, functions);
     if (from->flat)
         append_flat(into, from->flat, functions);
+    copy_lines(&into->lines, &from->lines, functions, first_process);
     append_sources(into, from);
     for (size_t i = 0; i < from->notes.len; i++) {
         struct fm_note note = from->notes.data[i];

@@ -12,7 +12,8 @@
  *         united.
  *
  * After folding, equal siblings are united, so a tree never has two children of one function. A
- * profile that came without a tree keeps its table as it is.
+ * profile that came without a tree keeps its table as it is. Lines stay with the functions that
+ * remain; appending adds up lines that came without processes.
  */
 #ifndef FM_MODEL_EDIT_H
 #define FM_MODEL_EDIT_H

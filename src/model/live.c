@@ -4,7 +4,8 @@
  * Model. One pass over the pages finds the chunks. Then, in this order: definitions (functions,
  * facts, sources), threads, nodes with what completed entries took, what generators add, and last
  * the calls that were still open, which get the time until the end. Ticks become nanoseconds by two
- * (ticks, ns) pairs, always rounded down, so children never add up to more than their caller.
+ * (ticks, ns) pairs, always rounded down, so children never add up to more than their caller. Lines
+ * are beside all this; model/live_lines.c reads them.
  *
  * Trust. The process may have been killed at any instant, the file may be anything, and a living
  * process may change it meanwhile. So: every record is copied once and only the copy is used; every
@@ -23,6 +24,7 @@
 #include "base/varint.h"
 #include "capture/live.h"
 #include "model/live_chunks.h"
+#include "model/live_lines.h"
 #include "model/renumber.h"
 
 struct loader {
@@ -220,6 +222,17 @@ static void define_file(struct loader *l, struct fm_cursor *c)
     source->size_bytes = size_bytes;
 }
 
+/* Lines of a function are recorded: of interest here only if somebody asked for that function. */
+static void define_lines(struct loader *l, struct fm_cursor *c)
+{
+    uint64_t id = fm_cursor_varint(c);
+    uint64_t flags = fm_cursor_varint(c);
+    if (c->failed || id >= l->functions.len || l->functions.data[id] == FM_NONE)
+        l->broken_records++;
+    else if (flags & FM_LIVE_LINES_MARKED)
+        fm_lines_mark(&l->p->lines, l->functions.data[id]);
+}
+
 static void read_definitions(struct loader *l, const struct fm_live_piece *chunk)
 {
     struct fm_cursor log = fm_cursor_over(chunk->payload, chunk->used);
@@ -243,6 +256,9 @@ static void read_definitions(struct loader *l, const struct fm_live_piece *chunk
             break;
         case FM_LIVE_DEF_FILE:
             define_file(l, &c);
+            break;
+        case FM_LIVE_DEF_LINES:
+            define_lines(l, &c);
             break;
         default: /* a later kind */
             break;
@@ -462,9 +478,13 @@ static void fill_process(struct loader *l, const struct fm_live_ending *ending)
     process->profiled = true;
     process->forked = h->flags & FM_LIVE_FORKED;
     process->c_calls = h->flags & FM_LIVE_C_CALLS;
+    process->lines = h->flags & FM_LIVE_LINES_ON;
+    /* A store that mentions neither is older than lines: calls were all there was. */
+    process->calls = (h->flags & FM_LIVE_CALLS) || !process->lines;
     process->cost_call_ps = cost_ps(l, h->cost_python_call);
     process->cost_c_call_ps = cost_ps(l, h->cost_c_call);
     process->cost_resume_ps = cost_ps(l, h->cost_resume);
+    process->cost_line_ps = cost_ps(l, h->cost_line);
     process->own_ns = (uint64_t)ticks_ns(l, h->own_ticks);
     if (!process->version && h->python_hex) {
         char version[32];
@@ -472,6 +492,21 @@ static void fill_process(struct loader *l, const struct fm_live_ending *ending)
                  h->python_hex >> 16 & 0xff, h->python_hex >> 8 & 0xff);
         process->version = fm_profile_string(l->p, version);
     }
+}
+
+static void read_lines(struct loader *l)
+{
+    struct fm_live_lines lines = { .p = l->p,
+                                   .functions = l->functions.data,
+                                   .function_count = l->functions.len,
+                                   .process = l->process_id,
+                                   .rate_ns = l->rate_ns,
+                                   .rate_ticks = l->rate_ticks };
+    for (size_t i = 0; i < l->chunks.all.len; i++)
+        if (l->chunks.all.data[i].kind == FM_LIVE_LINES)
+            fm_live_lines_read(&lines, &l->chunks.all.data[i]);
+    l->broken_records += lines.broken;
+    fm_lines_sort(&l->p->lines);
 }
 
 static void read_chunks(struct loader *l, enum fm_live_kind kind,
@@ -500,6 +535,7 @@ static void read_store(struct loader *l, const struct fm_live_ending *ending)
     read_chunks(l, FM_LIVE_RESUMED, read_resumed);
     credit_open_calls(l);
     total_roots(l, first_node);
+    read_lines(l);
     note_losses(l);
     l->p->processes.data[l->process_id] = l->process;
 }

@@ -15,17 +15,16 @@
 #include "base/varint.h"
 #include "capture/format.h"
 #include "capture/reader.h"
+#include "model/columns.h"
 #include "model/file.h"
 #include "model/flat.h"
 #include "model/renumber.h"
 
 struct loader {
     struct fm_profile *p;
-    struct fm_renumber strings, functions, processes, threads, nodes;
-    struct fm_map metrics; /* number in the file → enum fm_metric */
-    /* The table being read, column after column. */
-    FM_VEC(uint64_t) cells;
-    uint32_t first, rows, columns;
+    struct fm_renumber strings, functions, processes, threads, nodes, lines;
+    struct fm_map metrics;           /* number in the file → enum fm_metric */
+    struct fm_columns table;         /* being read */
     struct fm_map flat_rows;         /* function → row of the ready-made table */
     uint32_t lost_process;           /* stand-in, FM_NONE until needed */
     uint64_t lost_names, lost_nodes; /* counted */
@@ -68,49 +67,22 @@ static uint32_t process_at(struct loader *l, uint64_t id)
     if (process != FM_NONE)
         return process;
     if (l->lost_process == FM_NONE)
-        l->lost_process =
-            fm_profile_process(l->p, &(struct fm_process){ .exit_status = -1, .profiled = true });
+        l->lost_process = fm_profile_process(
+            l->p, &(struct fm_process){ .exit_status = -1, .profiled = true, .calls = true });
     l->lost_names++;
     return l->lost_process;
 }
 
 /* ---- tables ---- */
 
-/* Decode `rows` × `columns` numbers. Each takes a byte at least, which bounds the memory. */
-static bool read_cells(struct loader *l, struct fm_cursor *c)
-{
-    uint64_t count = (uint64_t)l->rows * l->columns;
-    if (c->failed || count > fm_cursor_left(c))
-        return false;
-    fm_vec_reserve(&l->cells, count);
-    for (uint64_t i = 0; i < count; i++)
-        l->cells.data[i] = fm_cursor_varint(c);
-    return !c->failed;
-}
-
-static bool read_shape(struct loader *l, struct fm_cursor *c)
-{
-    uint64_t first = fm_cursor_varint(c);
-    uint64_t rows = fm_cursor_varint(c);
-    uint64_t columns = fm_cursor_varint(c);
-    if (c->failed || first >= FM_NONE || rows >= FM_NONE - first || columns > 1024)
-        return false;
-    if (!columns && rows)
-        return false;
-    l->first = (uint32_t)first;
-    l->rows = (uint32_t)rows;
-    l->columns = (uint32_t)columns;
-    return true;
-}
-
 static bool read_table(struct loader *l, struct fm_cursor *c)
 {
-    return read_shape(l, c) && read_cells(l, c);
+    return fm_columns_read(&l->table, c);
 }
 
 static uint64_t cell(const struct loader *l, uint32_t row, uint32_t column)
 {
-    return column < l->columns ? l->cells.data[(size_t)column * l->rows + row] : 0;
+    return fm_columns_cell(&l->table, row, column);
 }
 
 static uint32_t cell32(const struct loader *l, uint32_t row, uint32_t column)
@@ -130,7 +102,7 @@ static bool ids_are_new(const struct loader *l, const struct fm_renumber *ids)
     if (!ids->runs.len)
         return true;
     const struct fm_renumber_run *last = &ids->runs.data[ids->runs.len - 1];
-    return l->first >= last->from && l->first - last->from >= last->count;
+    return l->table.first >= last->from && l->table.first - last->from >= last->count;
 }
 
 /* ---- blocks: each returns false if the block makes no sense ---- */
@@ -145,7 +117,7 @@ static bool load_strings(struct loader *l, struct fm_cursor *c)
         return false;
     for (uint64_t i = 0; i < count; i++)
         fm_cursor_bytes(&look, fm_cursor_varint(&look));
-    l->first = (uint32_t)first;
+    l->table.first = (uint32_t)first;
     if (look.failed || !ids_are_new(l, &l->strings))
         return false;
     for (uint64_t i = 0; i < count; i++) {
@@ -161,7 +133,7 @@ static bool load_facts(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_fact fact = { string_at(l, cell(l, i, 0)), string_at(l, cell(l, i, 1)) };
         fm_vec_push(&l->p->facts, fact);
     }
@@ -172,7 +144,7 @@ static bool load_processes(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c) || !ids_are_new(l, &l->processes))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         uint64_t flags = cell(l, i, FM_PROCESS_FLAGS);
         int64_t exit_status = cell_signed(l, i, FM_PROCESS_EXIT_STATUS);
         struct fm_process process = {
@@ -190,12 +162,15 @@ static bool load_processes(struct loader *l, struct fm_cursor *c)
             .profiled = flags & FM_PROCESS_PROFILED,
             .forked = flags & FM_PROCESS_FORKED,
             .c_calls = flags & FM_PROCESS_C_CALLS,
+            .calls = !(flags & FM_PROCESS_FEW_CALLS),
+            .lines = flags & FM_PROCESS_LINES,
             .cost_call_ps = cell(l, i, FM_PROCESS_COST_CALL_PS),
             .cost_c_call_ps = cell(l, i, FM_PROCESS_COST_C_CALL_PS),
             .cost_resume_ps = cell(l, i, FM_PROCESS_COST_RESUME_PS),
             .own_ns = cell(l, i, FM_PROCESS_OWN_NS),
+            .cost_line_ps = cell(l, i, FM_PROCESS_COST_LINE_PS),
         };
-        fm_renumber_add(&l->processes, l->first + i, fm_profile_process(l->p, &process));
+        fm_renumber_add(&l->processes, l->table.first + i, fm_profile_process(l->p, &process));
     }
     return true;
 }
@@ -204,7 +179,7 @@ static bool load_functions(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c) || !ids_are_new(l, &l->functions))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_function f = {
             .kind = FM_FUNCTION_NATIVE, /* also for kinds that a later version may add */
             .flags = (uint8_t)cell(l, i, 1),
@@ -221,7 +196,7 @@ static bool load_functions(struct loader *l, struct fm_cursor *c)
         uint32_t func = fm_profile_function(l->p, &f);
         if (func < before && f.kind != FM_FUNCTION_ROOT)
             func = fm_profile_function_distinct(l->p, &f);
-        fm_renumber_add(&l->functions, l->first + i, func);
+        fm_renumber_add(&l->functions, l->table.first + i, func);
     }
     return true;
 }
@@ -230,7 +205,7 @@ static bool load_threads(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c) || !ids_are_new(l, &l->threads))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_thread thread = {
             .process = process_at(l, cell(l, i, 0)),
             .tid = cell32(l, i, 1),
@@ -239,7 +214,7 @@ static bool load_threads(struct loader *l, struct fm_cursor *c)
             .end_ns = cell(l, i, 4),
             .cpu_ns = cell(l, i, 5),
         };
-        fm_renumber_add(&l->threads, l->first + i, fm_profile_thread_rootless(l->p, &thread));
+        fm_renumber_add(&l->threads, l->table.first + i, fm_profile_thread_rootless(l->p, &thread));
     }
     return true;
 }
@@ -258,23 +233,23 @@ static uint32_t load_root(struct loader *l, uint64_t thread_id)
 
 static bool load_nodes(struct loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c) || !ids_are_new(l, &l->nodes) || l->columns < 2 ||
-        l->rows >= FM_NONE - l->p->nodes.len)
+    if (!read_table(l, c) || !ids_are_new(l, &l->nodes) || l->table.width < 2 ||
+        l->table.rows >= FM_NONE - l->p->nodes.len)
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         uint64_t up = cell(l, i, 0);
         uint32_t node = FM_NONE;
         if (!up) {
             node = load_root(l, cell(l, i, 1));
-        } else if (up <= l->first + i) {
-            uint32_t parent = fm_renumber_get(&l->nodes, (uint32_t)(l->first + i - up));
+        } else if (up <= l->table.first + i) {
+            uint32_t parent = fm_renumber_get(&l->nodes, (uint32_t)(l->table.first + i - up));
             if (parent != FM_NONE)
                 node = fm_profile_node(l->p, parent, function_at(l, cell(l, i, 1)));
         }
         if (node == FM_NONE)
             l->lost_nodes++;
         else
-            fm_renumber_add(&l->nodes, l->first + i, node);
+            fm_renumber_add(&l->nodes, l->table.first + i, node);
     }
     return true;
 }
@@ -283,11 +258,11 @@ static bool load_metrics(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         const char *name = fm_profile_text(l->p, string_at(l, cell(l, i, 0)));
         for (uint32_t m = 0; m < FM_METRIC_COUNT; m++)
             if (strcmp(name, fm_metric_name((enum fm_metric)m)) == 0)
-                fm_map_at(&l->metrics, l->first + i, m, NULL);
+                fm_map_at(&l->metrics, l->table.first + i, m, NULL);
     }
     return true;
 }
@@ -295,18 +270,18 @@ static bool load_metrics(struct loader *l, struct fm_cursor *c)
 static bool load_values(struct loader *l, struct fm_cursor *c)
 {
     const uint32_t *metrics[64];
-    if (!read_shape(l, c) || l->columns > FM_COUNT(metrics))
+    if (!fm_columns_shape(&l->table, c) || l->table.width > FM_COUNT(metrics))
         return false;
-    for (uint32_t m = 0; m < l->columns; m++)
+    for (uint32_t m = 0; m < l->table.width; m++)
         metrics[m] = fm_map_find(&l->metrics, fm_cursor_varint(c));
-    if (!read_cells(l, c))
+    if (!fm_columns_cells(&l->table, c))
         return false;
-    for (uint32_t m = 0; m < l->columns; m++) {
+    for (uint32_t m = 0; m < l->table.width; m++) {
         if (!metrics[m])
             continue; /* a later version's metric */
-        for (uint32_t i = 0; i < l->rows; i++) {
+        for (uint32_t i = 0; i < l->table.rows; i++) {
             uint64_t value = cell(l, i, m);
-            uint32_t node = value ? fm_renumber_get(&l->nodes, l->first + i) : FM_NONE;
+            uint32_t node = value ? fm_renumber_get(&l->nodes, l->table.first + i) : FM_NONE;
             if (node != FM_NONE)
                 fm_profile_add(l->p, (enum fm_metric) * metrics[m], node, fm_unzigzag(value));
         }
@@ -318,7 +293,7 @@ static bool load_sources(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         uint64_t state = cell(l, i, 1);
         struct fm_source source = {
             .file = string_at(l, cell(l, i, 0)),
@@ -336,7 +311,7 @@ static bool load_notes(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         uint64_t process = cell(l, i, 0);
         struct fm_note note = {
             .process = process ? id_at(&l->processes, process - 1) : FM_NONE,
@@ -355,7 +330,7 @@ static bool load_flat_rows(struct loader *l, struct fm_cursor *c)
         return false;
     if (!l->p->flat)
         l->p->flat = fm_calloc(1, sizeof *l->p->flat);
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_flat_row row = {
             .func = function_at(l, cell(l, i, 0)),
             .calls = cell_signed(l, i, 1),
@@ -382,7 +357,7 @@ static bool load_flat_edges(struct loader *l, struct fm_cursor *c)
 {
     if (!read_table(l, c))
         return false;
-    for (uint32_t i = 0; i < l->rows; i++) {
+    for (uint32_t i = 0; i < l->table.rows; i++) {
         const uint32_t *caller = fm_map_find(&l->flat_rows, function_at(l, cell(l, i, 0)));
         const uint32_t *callee = fm_map_find(&l->flat_rows, function_at(l, cell(l, i, 1)));
         if (!caller || !callee) {
@@ -399,6 +374,74 @@ static bool load_flat_edges(struct loader *l, struct fm_cursor *c)
         };
         fm_vec_push(&l->p->flat->edges, edge);
     }
+    return true;
+}
+
+/* ---- lines ---- */
+
+static bool load_lines(struct loader *l, struct fm_cursor *c)
+{
+    if (!read_table(l, c) || !ids_are_new(l, &l->lines) || l->table.width < 4 ||
+        l->table.rows >= FM_NONE - l->p->lines.rows.len)
+        return false;
+    for (uint32_t i = 0; i < l->table.rows; i++) {
+        uint64_t process = cell(l, i, 0);
+        struct fm_line *row =
+            fm_lines_add(&l->p->lines, process ? process_at(l, process - 1) : FM_NONE,
+                         function_at(l, cell(l, i, 1)), cell32(l, i, 2), false);
+        row->hits = cell_signed(l, i, 3);
+        row->total_ns = cell_signed(l, i, 4);
+        row->self_ns = cell_signed(l, i, 5);
+        row->min_ns = cell_signed(l, i, 6);
+        row->max_ns = cell_signed(l, i, 7);
+        row->suspended_ns = cell_signed(l, i, 8);
+        fm_renumber_add(&l->lines, l->table.first + i, (uint32_t)l->p->lines.rows.len - 1);
+    }
+    return true;
+}
+
+static bool load_visits(struct loader *l, struct fm_cursor *c)
+{
+    struct fm_lines *lines = &l->p->lines;
+    if (!read_table(l, c) || l->table.width < 3)
+        return false;
+    for (uint32_t i = 0; i < l->table.rows; i++) {
+        uint32_t row = id_at(&l->lines, cell(l, i, 0)), visits = cell32(l, i, 2);
+        uint64_t bucket = cell(l, i, 1);
+        if (row == FM_NONE) {
+            l->lost_nodes++;
+            continue;
+        }
+        uint32_t *to = &fm_lines_histogram(lines, &lines->rows.data[row])
+                            ->buckets[bucket < FM_LINE_BUCKETS ? bucket : FM_LINE_BUCKETS - 1];
+        if (__builtin_add_overflow(*to, visits, to))
+            *to = UINT32_MAX;
+    }
+    return true;
+}
+
+static bool load_marks(struct loader *l, struct fm_cursor *c)
+{
+    if (!read_table(l, c))
+        return false;
+    for (uint32_t i = 0; i < l->table.rows; i++) {
+        uint32_t func = id_at(&l->functions, cell(l, i, 0));
+        if (func != FM_NONE)
+            fm_lines_mark(&l->p->lines, func);
+    }
+    return true;
+}
+
+static bool load_unit(struct loader *l, struct fm_cursor *c)
+{
+    double unit_s;
+    if (!read_table(l, c) || l->table.rows != 1)
+        return false;
+    uint64_t bits = cell(l, 0, 0);
+    memcpy(&unit_s, &bits, sizeof unit_s);
+    if (!(unit_s > 0 && unit_s <= 1e9))
+        return false;
+    l->p->lines.unit_s = unit_s;
     return true;
 }
 
@@ -432,6 +475,14 @@ static bool load_block(struct loader *l, const struct fm_block *block, uint64_t 
         return load_flat_rows(l, &c);
     case FM_BLOCK_FLAT_EDGES:
         return load_flat_edges(l, &c);
+    case FM_BLOCK_LINES:
+        return load_lines(l, &c);
+    case FM_BLOCK_LINE_VISITS:
+        return load_visits(l, &c);
+    case FM_BLOCK_LINE_MARKS:
+        return load_marks(l, &c);
+    case FM_BLOCK_LINE_UNIT:
+        return load_unit(l, &c);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;
@@ -461,7 +512,7 @@ static void note_damage(struct loader *l, const struct fm_reader *reader)
                         "blocks of the recording are missing");
     if (l->lost_nodes)
         fm_profile_note(p, FM_NONE, "damaged", l->lost_nodes,
-                        "contexts were left out because their callers are missing");
+                        "contexts or visits were left out because what they belong to is missing");
     if (l->lost_names)
         fm_profile_note(p, FM_NONE, "damaged", l->lost_names,
                         "names are missing and shown as <lost>");
@@ -476,7 +527,8 @@ static void loader_release(struct loader *l)
     fm_renumber_release(&l->nodes);
     fm_map_release(&l->metrics);
     fm_map_release(&l->flat_rows);
-    fm_vec_release(&l->cells);
+    fm_renumber_release(&l->lines);
+    fm_columns_release(&l->table);
 }
 
 bool fm_file_recognise(const void *bytes, size_t len)
@@ -502,6 +554,7 @@ struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
     for (uint32_t t = 0; t < l.p->threads.len; t++)
         if (l.p->threads.data[t].root == FM_NONE)
             fm_profile_thread_root(l.p, t);
+    fm_lines_sort(&l.p->lines);
     note_damage(&l, &reader);
     fm_reader_release(&reader);
     loader_release(&l);

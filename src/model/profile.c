@@ -90,6 +90,7 @@ void fm_profile_free(struct fm_profile *p)
     fm_vec_release(&p->notes);
     fm_vec_release(&p->sources);
     fm_vec_release(&p->facts);
+    fm_lines_release(&p->lines);
     fm_flat_free(p->flat);
     free(p->function_index->table);
     fm_map_release(&p->function_index->next_twin);

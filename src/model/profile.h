@@ -22,6 +22,7 @@
 
 #include "base/strings.h"
 #include "base/vec.h"
+#include "model/lines.h"
 
 #define FM_NONE UINT32_MAX /* no node, no function, no parent */
 
@@ -91,8 +92,11 @@ struct fm_process {
     bool profiled;                       /* false: a Python for which no agent was there */
     bool forked;
     bool c_calls;                        /* C calls were recorded */
+    bool calls;                          /* every call was; false: only of functions with lines */
+    bool lines;                          /* lines were recorded */
     /* Measured cost of one event pair, in picoseconds. */
     uint64_t cost_call_ps, cost_c_call_ps, cost_resume_ps;
+    uint64_t cost_line_ps; /* of one line */
     uint64_t own_ns; /* what the agent took beside these: starting, new contexts and functions */
 };
 
@@ -140,6 +144,7 @@ struct fm_profile {
     FM_VEC(struct fm_note) notes;
     FM_VEC(struct fm_source) sources;
     FM_VEC(struct fm_fact) facts;
+    struct fm_lines lines;
     struct fm_flat *flat; /* NULL, or the table of a profile that came without a tree */
     struct fm_function_index *function_index; /* internal to profile.c */
 };

@@ -165,12 +165,16 @@ static void save_processes(struct saver *s)
             [FM_PROCESS_EXIT_STATUS] = fm_zigzag(process->exit_status),
             [FM_PROCESS_FLAGS] = (process->profiled ? FM_PROCESS_PROFILED : 0u) |
                                  (process->forked ? FM_PROCESS_FORKED : 0u) |
-                                 (process->c_calls ? FM_PROCESS_C_CALLS : 0u),
+                                 (process->c_calls ? FM_PROCESS_C_CALLS : 0u) |
+                                 (process->calls ? 0u : FM_PROCESS_FEW_CALLS) |
+                                 (process->lines ? FM_PROCESS_LINES : 0u),
             [FM_PROCESS_COST_CALL_PS] = process->cost_call_ps,
             [FM_PROCESS_COST_C_CALL_PS] = process->cost_c_call_ps,
             [FM_PROCESS_COST_RESUME_PS] = process->cost_resume_ps,
             [FM_PROCESS_OWN_NS] = process->own_ns,
+            [FM_PROCESS_COST_LINE_PS] = process->cost_line_ps,
         };
+        _Static_assert(FM_PROCESS_COLUMNS <= MAX_COLUMNS, "room for every column");
         table_row(s, FM_BLOCK_PROCESSES, cells, FM_PROCESS_COLUMNS);
     }
     table_flush(s, FM_BLOCK_PROCESSES);
@@ -300,6 +304,52 @@ static void save_flat(struct saver *s)
     table_flush(s, FM_BLOCK_FLAT_EDGES);
 }
 
+static void save_visits(struct saver *s, size_t begin, size_t end)
+{
+    const struct fm_lines *lines = &s->p->lines;
+    table_begin(s, 0);
+    for (size_t i = begin; i < end; i++) {
+        uint32_t histogram = lines->rows.data[i].histogram;
+        for (unsigned b = 0; histogram != FM_NONE && b < FM_LINE_BUCKETS; b++)
+            if (lines->histograms.data[histogram].buckets[b])
+                ROW(s, FM_BLOCK_LINE_VISITS, i, b, lines->histograms.data[histogram].buckets[b]);
+    }
+    table_flush(s, FM_BLOCK_LINE_VISITS);
+}
+
+/* The visits of a stretch of lines follow it directly, so that a cut-off file has both. */
+static void save_line_stretch(struct saver *s, size_t begin, size_t end)
+{
+    table_begin(s, begin);
+    for (size_t i = begin; i < end; i++) {
+        const struct fm_line *row = &s->p->lines.rows.data[i];
+        ROW(s, FM_BLOCK_LINES, row->process == FM_NONE ? 0 : (uint64_t)row->process + 1, row->func,
+            row->line, fm_zigzag(row->hits), fm_zigzag(row->total_ns), fm_zigzag(row->self_ns),
+            fm_zigzag(row->min_ns), fm_zigzag(row->max_ns), fm_zigzag(row->suspended_ns));
+    }
+    table_flush(s, FM_BLOCK_LINES);
+    save_visits(s, begin, end);
+}
+
+static void save_lines(struct saver *s)
+{
+    const struct fm_lines *lines = &s->p->lines;
+    uint64_t unit;
+    table_begin(s, 0);
+    for (size_t i = 0; i < lines->marked.len; i++)
+        ROW(s, FM_BLOCK_LINE_MARKS, lines->marked.data[i]);
+    table_flush(s, FM_BLOCK_LINE_MARKS);
+    if (lines->unit_s > 0) {
+        memcpy(&unit, &lines->unit_s, sizeof unit);
+        table_begin(s, 0);
+        ROW(s, FM_BLOCK_LINE_UNIT, unit);
+        table_flush(s, FM_BLOCK_LINE_UNIT);
+    }
+    for (size_t begin = 0; begin < lines->rows.len && !s->rc; begin += BLOCK_ROWS)
+        save_line_stretch(
+            s, begin, lines->rows.len - begin < BLOCK_ROWS ? lines->rows.len : begin + BLOCK_ROWS);
+}
+
 static void save_sources(struct saver *s)
 {
     table_begin(s, 0);
@@ -333,6 +383,7 @@ int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err)
     save_notes(&s);
     save_nodes(&s);
     save_flat(&s);
+    save_lines(&s);
     save_sources(&s);
     if (!s.rc)
         s.rc = fm_writer_end(&s.writer);

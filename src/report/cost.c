@@ -19,6 +19,15 @@ struct fm_events fm_events_of(const struct fm_profile *p, uint32_t process, uint
     return events;
 }
 
+static int64_t line_hits(const struct fm_profile *p, uint32_t process)
+{
+    int64_t hits = 0;
+    for (size_t i = 0; i < p->lines.rows.len; i++)
+        if (p->lines.rows.data[i].process == process)
+            hits += p->lines.rows.data[i].hits;
+    return hits;
+}
+
 struct fm_cost fm_cost_of(const struct fm_profile *p, const struct fm_flat_scope *scope)
 {
     struct fm_cost cost = { 0 };
@@ -31,8 +40,9 @@ struct fm_cost fm_cost_of(const struct fm_profile *p, const struct fm_flat_scope
             continue;
         if (process->end_ns > process->start_ns && process->start_ns)
             cost.wall_ns += (int64_t)(process->end_ns - process->start_ns);
-        if (scope->thread == FM_NONE)
-            added_ps += (double)process->own_ns * 1000;
+        if (scope->thread == FM_NONE) /* lines are not told apart by thread */
+            added_ps += (double)process->own_ns * 1000 +
+                        (double)line_hits(p, i) * (double)process->cost_line_ps;
         if (!process->cost_call_ps && !process->cost_c_call_ps && !process->cost_resume_ps)
             continue;
         struct fm_events e = fm_events_of(p, i, scope->thread);

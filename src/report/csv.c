@@ -3,9 +3,11 @@
  */
 #include <string.h>
 
+#include "report/annotated.h"
 #include "report/branch.h"
 #include "report/cost.h"
 #include "report/edges.h"
+#include "report/hotlines.h"
 #include "report/report.h"
 
 static void put_text(const struct fm_report *r, const char *text)
@@ -161,6 +163,97 @@ static void put_processes(const struct fm_report *r)
     }
 }
 
+static void put_source(const struct fm_report *r, const struct fm_text *text, uint32_t line)
+{
+    fm_autobuffer shown = FM_BUFFER_INIT;
+    if (text && line >= 1 && line <= fm_text_count(text))
+        fm_text_show(text, line, &shown);
+    fputc(',', r->out);
+    put_text(r, fm_buffer_text(&shown));
+    fputs("\r\n", r->out);
+}
+
+/* A line of a function; what its recording does not hold stays empty. */
+static void put_line(const struct fm_report *r, const struct fm_linetable *table,
+                     const struct fm_line *row, const struct fm_text *text)
+{
+    double percent = table->time_ns ? (double)row->total_ns * 100 / (double)table->time_ns : 0;
+    put_function(r, table->func);
+    fprintf(r->out, ",%u,%lld", row->line, (long long)row->hits);
+    put_seconds(r, row->total_ns);
+    fprintf(r->out, ",%.6g", percent);
+    if (r->lines->detailed) {
+        put_seconds(r, row->self_ns);
+        put_seconds(r, row->min_ns);
+        put_seconds(r, row->max_ns);
+        put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.5));
+        put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.99));
+        put_seconds(r, row->suspended_ns);
+    } else {
+        fputs(",,,,,,", r->out);
+    }
+    put_source(r, text, row->line);
+}
+
+static const char line_titles[] = "function,file,first_line,line,hits,time_s,percent,self_s,min_s,"
+                                  "max_s,p50_s,p99_s,suspended_s,source\r\n";
+
+static void put_lines(const struct fm_report *r)
+{
+    const char *why;
+    fputs(line_titles, r->out);
+    for (size_t i = 0; i < r->selection.rows.len; i++) {
+        const struct fm_linetable *table = &r->lines->all.data[r->selection.rows.data[i]];
+        const struct fm_text *text = fm_texts_find(r->lines->texts, table->func, &why);
+        for (size_t k = 0; k < table->n; k++)
+            put_line(r, table, &table->rows[k], text);
+    }
+}
+
+static void put_line_functions(const struct fm_report *r)
+{
+    fputs("function,file,line,hits,time_s\r\n", r->out);
+    for (size_t i = 0; i < r->selection.rows.len; i++) {
+        const struct fm_linetable *table = &r->lines->all.data[r->selection.rows.data[i]];
+        put_function(r, table->func);
+        fprintf(r->out, ",%lld", (long long)table->hits);
+        put_seconds(r, table->time_ns);
+        fputs("\r\n", r->out);
+    }
+}
+
+static void put_hot(const struct fm_report *r)
+{
+    struct fm_hotlines hot;
+    const char *why;
+    fputs(line_titles, r->out);
+    fm_hotlines_init(&hot, r);
+    for (size_t i = 0; i < hot.all.len; i++) {
+        const struct fm_hotline *line = &hot.all.data[i];
+        put_line(r, &r->lines->all.data[line->table], line->row,
+                 fm_texts_find(r->lines->texts, line->row->func, &why));
+    }
+    fm_hotlines_release(&hot);
+}
+
+static void put_annotated(const struct fm_report *r)
+{
+    struct fm_annotation a;
+    fputs("file,line,hits,self_s,source\r\n", r->out);
+    fm_annotation_init(&a, r);
+    for (size_t i = 0; i < a.files.len; i++) {
+        const struct fm_annotated *file = &a.files.data[i];
+        for (size_t k = 0; k < file->n; k++) {
+            const struct fm_annotated_line *line = &a.lines.data[file->first + k];
+            put_text(r, fm_profile_text(r->p, file->file));
+            fprintf(r->out, ",%u,%lld", line->line, (long long)line->hits);
+            put_seconds(r, line->self_ns);
+            put_source(r, file->text, line->line);
+        }
+    }
+    fm_annotation_release(&a);
+}
+
 void fm_report_csv(const struct fm_report *r, enum fm_part part)
 {
     switch (part) {
@@ -181,6 +274,18 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
         put_processes(r);
         break;
     case FM_PART_SOURCE: /* plain text only */
+        break;
+    case FM_PART_LINES:
+        if (r->view.summarize)
+            put_line_functions(r);
+        else
+            put_lines(r);
+        break;
+    case FM_PART_HOT:
+        put_hot(r);
+        break;
+    case FM_PART_ANNOTATE:
+        put_annotated(r);
         break;
     }
 }

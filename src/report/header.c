@@ -80,6 +80,19 @@ static int64_t wall_ns(const struct fm_report *r)
     return last > first ? (int64_t)(last - first) : 0;
 }
 
+/* How often a line was begun. */
+static void add_lines(const struct fm_report *r, struct fm_buffer *line)
+{
+    const struct fm_lines *lines = &r->p->lines;
+    int64_t hits = 0;
+    for (size_t i = 0; i < lines->rows.len; i++) {
+        const struct fm_line *row = &lines->rows.data[i];
+        if (row->process == FM_NONE || in_scope(r, row->process))
+            hits = fm_sum(hits, row->hits);
+    }
+    add_counted(line, hits, "line hit", "line hits");
+}
+
 static void print_size(const struct fm_report *r)
 {
     fm_autobuffer line = FM_BUFFER_INIT;
@@ -102,9 +115,11 @@ static void print_size(const struct fm_report *r)
     }
     if (r->flat->sampled)
         add_counted(&line, total.primitive, "sample", "samples");
-    else
+    else if (!fm_linetables_are_all(r->p)) /* only calls of functions with lines say little */
         add_counted(&line, total.calls, "call", "calls");
-    if (!wall) {
+    if (fm_linetables_exist(r->p))
+        add_lines(r, &line);
+    if (!wall && !fm_linetables_are_all(r->p)) {
         snprintf(text, sizeof text, "%s in functions", fm_number_time(number, total.self_ns));
         add_part(&line, text);
     }

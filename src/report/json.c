@@ -1,69 +1,17 @@
 /*
  * Reports as JSON, for programs: times in nanoseconds, names and paths in full, text as recorded.
- * Lone surrogates, which JSON text in UTF-8 cannot hold, are written as \u escapes, so that
- * Python's json gives back the very string.
  */
-#include <string.h>
-
 #include "model/label.h"
 #include "report/branch.h"
 #include "report/cost.h"
 #include "report/edges.h"
+#include "report/json_text.h"
 #include "report/report.h"
 
 struct page {
     const struct fm_report *r;
     struct fm_buffer text;
 };
-
-static void add_text(struct fm_buffer *out, const char *text)
-{
-    fm_buffer_add_char(out, '"');
-    for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
-        if (*s == '"' || *s == '\\') {
-            fm_buffer_addf(out, "\\%c", *s);
-        } else if (*s < 0x20 || *s == 0x7f) {
-            fm_buffer_addf(out, "\\u%04x", *s);
-        } else if (*s == 0xed && s[1] >= 0xa0 && s[2]) {
-            fm_buffer_addf(out, "\\u%04x", 0xd000u | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu));
-            s += 2;
-        } else {
-            fm_buffer_add_char(out, (char)*s);
-        }
-    }
-    fm_buffer_add_char(out, '"');
-}
-
-static void add_key(struct fm_buffer *out, const char *key)
-{
-    char last = out->len ? out->data[out->len - 1] : '{';
-    fm_buffer_addf(out, "%s\"%s\": ", last == '{' || last == '[' ? "" : ", ", key);
-}
-
-static void add_text_member(struct fm_buffer *out, const char *key, const char *text)
-{
-    add_key(out, key);
-    add_text(out, text);
-}
-
-static void add_member(struct fm_buffer *out, const char *key, int64_t value)
-{
-    add_key(out, key);
-    fm_buffer_addf(out, "%lld", (long long)value);
-}
-
-static void add_function(struct page *page, uint32_t func)
-{
-    const struct fm_profile *p = page->r->p;
-    const struct fm_function *f = &p->functions.data[func];
-    add_text_member(&page->text, "name", fm_profile_text(p, f->name));
-    add_text_member(&page->text, "qualname",
-                    fm_profile_text(p, f->qualname ? f->qualname : f->name));
-    add_text_member(&page->text, "file", fm_profile_text(p, f->file));
-    add_member(&page->text, "line", f->line);
-    if (f->twin)
-        add_member(&page->text, "twin", f->twin);
-}
 
 static void add_edges(struct page *page, const struct fm_edges *edges, uint32_t row)
 {
@@ -74,16 +22,17 @@ static void add_edges(struct page *page, const struct fm_edges *edges, uint32_t 
     fm_query_sort_edges(r->query, r->names, all, n, edges->direction == FM_CALLERS);
     if (r->edges_max >= 0 && n > (size_t)r->edges_max)
         n = (size_t)r->edges_max;
-    add_key(out, edges->direction == FM_CALLERS ? "callers" : "callees");
+    fm_json_add_key(out, edges->direction == FM_CALLERS ? "callers" : "callees");
     fm_buffer_add_char(out, '[');
     for (size_t i = 0; i < n; i++) {
         fm_buffer_add_text(out, i ? ", {" : "{");
-        add_function(page, r->flat->rows.data[fm_edges_other(edges, &all[i])].func);
-        add_member(out, "calls", all[i].calls);
+        fm_json_add_function(out, page->r->p,
+                             r->flat->rows.data[fm_edges_other(edges, &all[i])].func);
+        fm_json_add_member(out, "calls", all[i].calls);
         if (!fm_edge_counts_only(&all[i])) {
-            add_member(out, "primitive_calls", all[i].primitive);
-            add_member(out, "self_ns", all[i].self_ns);
-            add_member(out, "total_ns", all[i].total_ns);
+            fm_json_add_member(out, "primitive_calls", all[i].primitive);
+            fm_json_add_member(out, "self_ns", all[i].self_ns);
+            fm_json_add_member(out, "total_ns", all[i].total_ns);
         }
         fm_buffer_add_char(out, '}');
     }
@@ -102,15 +51,15 @@ static void add_rows(struct page *page, enum fm_part part)
         uint32_t row = r->selection.rows.data[i];
         const struct fm_flat_row *f = &r->flat->rows.data[row];
         fm_buffer_add_text(out, i ? ",\n  {" : "\n  {");
-        add_function(page, f->func);
-        add_member(out, "calls", f->calls);
-        add_member(out, "primitive_calls", f->primitive);
-        add_member(out, "resumes", f->resumes);
-        add_member(out, "self_ns", f->self_ns);
-        add_member(out, "total_ns", f->total_ns);
-        add_member(out, "min_ns", f->min_ns);
-        add_member(out, "max_ns", f->max_ns);
-        add_member(out, "suspended_ns", f->suspended_ns);
+        fm_json_add_function(out, page->r->p, f->func);
+        fm_json_add_member(out, "calls", f->calls);
+        fm_json_add_member(out, "primitive_calls", f->primitive);
+        fm_json_add_member(out, "resumes", f->resumes);
+        fm_json_add_member(out, "self_ns", f->self_ns);
+        fm_json_add_member(out, "total_ns", f->total_ns);
+        fm_json_add_member(out, "min_ns", f->min_ns);
+        fm_json_add_member(out, "max_ns", f->max_ns);
+        fm_json_add_member(out, "suspended_ns", f->suspended_ns);
         if (with_edges)
             add_edges(page, &edges, row);
         fm_buffer_add_char(out, '}');
@@ -128,20 +77,21 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
         return;
     bool first = out->data[out->len - 1] == '[';
     fm_buffer_add_text(out, first ? "\n  {" : ",\n  {");
-    add_member(out, "node", step->node);
-    add_key(out, "parent");
+    fm_json_add_member(out, "node", step->node);
+    fm_json_add_key(out, "parent");
     if (step->depth)
         fm_buffer_addf(out, "%u", node->parent);
     else
         fm_buffer_add_text(out, "null");
-    add_member(out, "thread", b->p->threads.data[node->thread].tid);
-    add_member(out, "depth", step->depth);
-    add_function(page, node->func);
-    add_member(out, "calls", fm_profile_value(b->p, FM_METRIC_CALLS, step->node));
-    add_member(out, "resumes", fm_profile_value(b->p, FM_METRIC_RESUMES, step->node));
-    add_member(out, "self_ns", b->self_ns[step->node]);
-    add_member(out, "total_ns", b->total_ns[step->node]);
-    add_member(out, "suspended_ns", fm_profile_value(b->p, FM_METRIC_SUSPENDED, step->node));
+    fm_json_add_member(out, "thread", b->p->threads.data[node->thread].tid);
+    fm_json_add_member(out, "depth", step->depth);
+    fm_json_add_function(out, page->r->p, node->func);
+    fm_json_add_member(out, "calls", fm_profile_value(b->p, FM_METRIC_CALLS, step->node));
+    fm_json_add_member(out, "resumes", fm_profile_value(b->p, FM_METRIC_RESUMES, step->node));
+    fm_json_add_member(out, "self_ns", b->self_ns[step->node]);
+    fm_json_add_member(out, "total_ns", b->total_ns[step->node]);
+    fm_json_add_member(out, "suspended_ns",
+                       fm_profile_value(b->p, FM_METRIC_SUSPENDED, step->node));
     fm_buffer_add_char(out, '}');
 }
 
@@ -175,13 +125,13 @@ static void add_threads(struct page *page)
         struct fm_events e = fm_events_of(p, FM_NONE, i);
         fm_buffer_add_text(out, first ? "\n  {" : ",\n  {");
         first = false;
-        add_member(out, "process", p->processes.data[t->process].pid);
-        add_member(out, "thread", t->tid);
-        add_text_member(out, "name", fm_profile_text(p, t->name));
-        add_member(out, "wall_ns",
-                   t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
-        add_member(out, "cpu_ns", (int64_t)t->cpu_ns);
-        add_member(out, "calls", e.calls + e.c_calls + e.resumes);
+        fm_json_add_member(out, "process", p->processes.data[t->process].pid);
+        fm_json_add_member(out, "thread", t->tid);
+        fm_json_add_text_member(out, "name", fm_profile_text(p, t->name));
+        fm_json_add_member(out, "wall_ns",
+                           t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
+        fm_json_add_member(out, "cpu_ns", (int64_t)t->cpu_ns);
+        fm_json_add_member(out, "calls", e.calls + e.c_calls + e.resumes);
         fm_buffer_add_char(out, '}');
     }
 }
@@ -197,23 +147,24 @@ static void add_processes(struct page *page)
             continue;
         fm_buffer_add_text(out, first ? "\n  {" : ",\n  {");
         first = false;
-        add_member(out, "process", q->pid);
-        add_member(out, "parent", q->parent_pid);
-        add_text_member(out, "python", fm_profile_text(p, q->version));
-        add_text_member(out, "executable", fm_profile_text(p, q->exe));
-        add_text_member(out, "command", fm_profile_text(p, q->command));
-        add_text_member(out, "folder", fm_profile_text(p, q->cwd));
-        add_member(out, "start_ns", (int64_t)q->start_real_ns);
-        add_member(out, "wall_ns",
-                   q->start_ns && q->end_ns > q->start_ns ? (int64_t)(q->end_ns - q->start_ns) : 0);
-        add_key(out, "exit_status");
+        fm_json_add_member(out, "process", q->pid);
+        fm_json_add_member(out, "parent", q->parent_pid);
+        fm_json_add_text_member(out, "python", fm_profile_text(p, q->version));
+        fm_json_add_text_member(out, "executable", fm_profile_text(p, q->exe));
+        fm_json_add_text_member(out, "command", fm_profile_text(p, q->command));
+        fm_json_add_text_member(out, "folder", fm_profile_text(p, q->cwd));
+        fm_json_add_member(out, "start_ns", (int64_t)q->start_real_ns);
+        fm_json_add_member(
+            out, "wall_ns",
+            q->start_ns && q->end_ns > q->start_ns ? (int64_t)(q->end_ns - q->start_ns) : 0);
+        fm_json_add_key(out, "exit_status");
         if (q->exit_status < 0)
             fm_buffer_add_text(out, "null");
         else
             fm_buffer_addf(out, "%d", q->exit_status);
-        add_key(out, "profiled");
+        fm_json_add_key(out, "profiled");
         fm_buffer_add_text(out, q->profiled ? "true" : "false");
-        add_key(out, "forked");
+        fm_json_add_key(out, "forked");
         fm_buffer_add_text(out, q->forked ? "true" : "false");
         fm_buffer_add_char(out, '}');
     }
@@ -223,16 +174,16 @@ static void add_notes(struct page *page)
 {
     const struct fm_profile *p = page->r->p;
     struct fm_buffer *out = &page->text;
-    add_key(out, "notes");
+    fm_json_add_key(out, "notes");
     fm_buffer_add_char(out, '[');
     for (size_t i = 0; i < p->notes.len; i++) {
         const struct fm_note *note = &p->notes.data[i];
         fm_buffer_add_text(out, i ? ", {" : "{");
-        add_text_member(out, "kind", fm_profile_text(p, note->kind));
+        fm_json_add_text_member(out, "kind", fm_profile_text(p, note->kind));
         if (note->process < p->processes.len)
-            add_member(out, "process", p->processes.data[note->process].pid);
-        add_member(out, "count", (int64_t)note->count);
-        add_text_member(out, "text", fm_profile_text(p, note->text));
+            fm_json_add_member(out, "process", p->processes.data[note->process].pid);
+        fm_json_add_member(out, "count", (int64_t)note->count);
+        fm_json_add_text_member(out, "text", fm_profile_text(p, note->text));
         fm_buffer_add_char(out, '}');
     }
     fm_buffer_add_char(out, ']');
@@ -246,29 +197,33 @@ static void add_head(struct page *page)
     struct fm_cost cost = fm_cost_of(r->p, &r->scope);
     const char *command = fm_profile_fact_get(r->p, "command");
     fm_buffer_add_text(out, "{");
-    add_text_member(out, "fathom", FATHOM_VERSION);
-    add_key(out, "files");
+    fm_json_add_text_member(out, "fathom", FATHOM_VERSION);
+    fm_json_add_key(out, "files");
     fm_buffer_add_char(out, '[');
     for (size_t i = 0; r->files && r->files[i]; i++) {
         fm_buffer_add_text(out, i ? ", " : "");
-        add_text(out, r->files[i]);
+        fm_json_add_text(out, r->files[i]);
     }
     fm_buffer_add_char(out, ']');
     if (command)
-        add_text_member(out, "command", command);
-    add_key(out, "sampled");
+        fm_json_add_text_member(out, "command", command);
+    fm_json_add_key(out, "sampled");
     fm_buffer_add_text(out, r->flat->sampled ? "true" : "false");
-    add_member(out, "calls", total.calls);
-    add_member(out, "primitive_calls", total.primitive);
-    add_member(out, "self_ns", total.self_ns);
-    add_member(out, "added_ns", cost.added_ns);
+    fm_json_add_member(out, "calls", total.calls);
+    fm_json_add_member(out, "primitive_calls", total.primitive);
+    fm_json_add_member(out, "self_ns", total.self_ns);
+    fm_json_add_member(out, "added_ns", cost.added_ns);
+    if (r->lines)
+        fm_json_add_member(out, "program_ns", r->lines->program_ns);
     add_notes(page);
 }
 
 void fm_report_json(const struct fm_report *r, enum fm_part part)
 {
-    static const char *const titles[] = { "functions", "functions", "functions",
-                                          "tree",      "threads",   "processes" };
+    static const char *const titles[] = {
+        "functions", "functions", "functions", "tree",  "threads",
+        "processes", "",          "functions", "lines", "sources"
+    };
     struct page page = { .r = r };
     add_head(&page);
     fm_buffer_addf(&page.text, ",\n \"%s\": [", titles[part]);
@@ -278,6 +233,8 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         add_threads(&page);
     else if (part == FM_PART_PROCESSES)
         add_processes(&page);
+    else if (fm_part_is_of_lines(part))
+        fm_json_add_lines(&page.text, r, part);
     else
         add_rows(&page, part);
     fm_buffer_add_text(&page.text, "]}\n");

@@ -33,21 +33,23 @@ static const struct key {
     { "nfl", true, "name/file/line", 3, { FM_SORT_NAME, FM_SORT_FILE, FM_SORT_LINE } },
     { "pcalls", true, "primitive call count", 1, { FM_SORT_PRIMITIVE } },
     { "stdname", true, "standard name", 1, { FM_SORT_STDNAME } },
-    { "time", true, "internal time", 1, { FM_SORT_SELF } },
-    { "tottime", true, "internal time", 1, { FM_SORT_SELF } },
+    { "time", true, "internal time", 1, { FM_SORT_TIME } },
+    { "tottime", true, "internal time", 1, { FM_SORT_TIME } },
     { "samples", false, "sample count", 1, { FM_SORT_CALLS } },
     { "nsamples", false, "sample count", 1, { FM_SORT_CALLS } },
     { "psamples", false, "primitive call count", 1, { FM_SORT_PRIMITIVE } },
     { "self", false, "internal time", 1, { FM_SORT_SELF } },
     { "total", false, "cumulative time", 1, { FM_SORT_TOTAL } },
     { "percall", false, "cumulative time per call", 1, { FM_SORT_PERCALL } },
+    { "perhit", false, "cumulative time per call", 1, { FM_SORT_PERCALL } },
+    { "hits", false, "call count", 1, { FM_SORT_CALLS } },
     { "min", false, "shortest call", 1, { FM_SORT_MIN } },
     { "max", false, "longest call", 1, { FM_SORT_MAX } },
     { "resumes", false, "resume count", 1, { FM_SORT_RESUMES } },
     { "suspended", false, "suspended time", 1, { FM_SORT_SUSPENDED } },
     { "-1", false, "standard name", 1, { FM_SORT_STDNAME } },
     { "0", false, "call count", 1, { FM_SORT_CALLS } },
-    { "1", false, "internal time", 1, { FM_SORT_SELF } },
+    { "1", false, "internal time", 1, { FM_SORT_TIME } },
     { "2", false, "cumulative time", 1, { FM_SORT_TOTAL } },
 };
 
@@ -119,6 +121,14 @@ int fm_query_sort(struct fm_query *q, const char *words, struct fm_error *err)
         if (!words[len])
             return 0;
         words += len + 1;
+    }
+}
+
+void fm_query_settle_time(struct fm_query *q)
+{
+    for (size_t i = 0; i < q->sorts.len; i++) {
+        if (q->sorts.data[i] == FM_SORT_TIME)
+            q->sorts.data[i] = FM_SORT_TOTAL;
     }
 }
 
@@ -196,6 +206,7 @@ static int compare_field(enum fm_sort_field field, struct fm_names *names,
         return compare_ints(a->calls, b->calls);
     case FM_SORT_PRIMITIVE:
         return compare_ints(a->primitive, b->primitive);
+    case FM_SORT_TIME:
     case FM_SORT_SELF:
         return compare_ints(a->self_ns, b->self_ns);
     case FM_SORT_TOTAL:
@@ -257,6 +268,7 @@ static int64_t first_number(enum fm_sort_field field, const struct fm_flat_row *
     switch (field) {
     case FM_SORT_CALLS:
         return r->calls;
+    case FM_SORT_TIME:
     case FM_SORT_SELF:
         return r->self_ns;
     case FM_SORT_TOTAL:
@@ -264,6 +276,34 @@ static int64_t first_number(enum fm_sort_field field, const struct fm_flat_row *
     default:
         return 0;
     }
+}
+
+/* How many of the sorted rows are looked at: only the first few if there is a limit. */
+static size_t wanted_rows(const struct fm_query *q, size_t n)
+{
+    const struct fm_restriction *r = q->restrictions.data;
+    bool limited = q->restrictions.len && r->kind == FM_RESTRICT_COUNT && !q->reverse;
+    return limited && r->count <= 64 ? (size_t)r->count : n;
+}
+
+/* Put the first `wanted` rows in order at the front; returns how many are in order. */
+static size_t sort_first(struct sorted *all, size_t n, size_t wanted, struct context *c)
+{
+    size_t kept = 0;
+    if (wanted >= n) {
+        qsort_r(all, n, sizeof *all, compare_rows, c);
+        return n;
+    }
+    for (size_t i = 0; i < n && wanted; i++) {
+        struct sorted row = all[i];
+        size_t at = kept < wanted ? kept++ : kept - 1;
+        if (at < i && compare_rows(&all[at], &row, c) < 0)
+            continue;
+        for (; at > 0 && compare_rows(&all[at - 1], &row, c) > 0; at--)
+            all[at] = all[at - 1];
+        all[at] = row;
+    }
+    return kept;
 }
 
 static void sort_rows(const struct fm_query *q, const struct fm_flat *flat, struct fm_names *names,
@@ -276,7 +316,7 @@ static void sort_rows(const struct fm_query *q, const struct fm_flat *flat, stru
         uint32_t row = s->rows.data[i];
         all[i] = (struct sorted){ first_number(q->sorts.data[0], &flat->rows.data[row]), row };
     }
-    qsort_r(all, n, sizeof *all, compare_rows, &c);
+    n = sort_first(all, n, wanted_rows(q, n), &c);
     for (size_t i = 0; i < n; i++)
         s->rows.data[i] = all[i].row;
 }

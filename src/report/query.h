@@ -18,6 +18,7 @@
 enum fm_sort_field {
     FM_SORT_CALLS,
     FM_SORT_PRIMITIVE,
+    FM_SORT_TIME, /* pstats' "time": as self, unless fm_query_settle_time says otherwise */
     FM_SORT_SELF,
     FM_SORT_TOTAL,
     FM_SORT_MIN,
@@ -56,6 +57,9 @@ void fm_query_release(struct fm_query *q);
 
 /* Add sort keys, separated by commas. FM_BAD_QUERY if one is unknown or ambiguous. */
 int fm_query_sort(struct fm_query *q, const char *keys, struct fm_error *err);
+
+/* Let "time" mean time with callees, as it does in tables of lines. */
+void fm_query_settle_time(struct fm_query *q);
 
 /* Add a restriction: "10", "0.25" or a regular expression. */
 int fm_query_restrict(struct fm_query *q, const char *text, struct fm_error *err);

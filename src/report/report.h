@@ -12,9 +12,18 @@
 #include "base/error.h"
 #include "model/flat.h"
 #include "model/profile.h"
+#include "report/linecolumns.h"
 #include "report/names.h"
 #include "report/query.h"
 #include "report/table.h"
+
+/* How tables of lines are wanted. */
+struct fm_lines_view {
+    struct fm_line_columns columns;
+    enum fm_time_unit unit;
+    int hot_max;    /* lines in the table of the hottest; < 0: all */
+    bool summarize; /* one line per function */
+};
 
 struct fm_report {
     const struct fm_profile *p;
@@ -22,7 +31,8 @@ struct fm_report {
     const struct fm_flat *flat; /* their functions */
     struct fm_names *names;
     const struct fm_query *query;
-    struct fm_selection selection; /* the rows to show, in order */
+    const struct fm_linetables *lines; /* NULL, or the lines; then names and selection are theirs */
+    struct fm_selection selection;     /* the rows to show, in order */
     struct fm_style style;
     FILE *out;
     const char *const *files; /* NULL-terminated: the inputs, by name */
@@ -30,6 +40,7 @@ struct fm_report {
     int edges_max;      /* callers or callees shown per function; < 0: all */
     int depth_max;      /* levels of the tree; < 0: all */
     double min_percent; /* smallest share of the time a branch of the tree must have */
+    struct fm_lines_view view;
 };
 
 enum fm_direction { FM_CALLERS, FM_CALLEES };
@@ -43,6 +54,9 @@ void fm_report_tree(const struct fm_report *r);
 void fm_report_threads(const struct fm_report *r);
 void fm_report_processes(const struct fm_report *r);
 void fm_report_source(const struct fm_report *r);
+void fm_report_lines(const struct fm_report *r);    /* each function, line by line */
+void fm_report_hot(const struct fm_report *r);      /* the hottest lines of all functions */
+void fm_report_annotate(const struct fm_report *r); /* whole files, to be searched with grep */
 
 /* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_unite). */
 void fm_report_classic(const struct fm_report *r);
@@ -56,8 +70,17 @@ enum fm_part {
     FM_PART_TREE,
     FM_PART_THREADS,
     FM_PART_PROCESSES,
-    FM_PART_SOURCE
+    FM_PART_SOURCE,
+    FM_PART_LINES,
+    FM_PART_HOT,
+    FM_PART_ANNOTATE,
 };
+
+static inline bool fm_part_is_of_lines(enum fm_part part)
+{
+    return part >= FM_PART_LINES;
+}
+
 void fm_report_json(const struct fm_report *r, enum fm_part part);
 void fm_report_csv(const struct fm_report *r, enum fm_part part);
 

@@ -8,7 +8,8 @@
 
 #include "model/profile.h"
 
-/* The header and the `rows` functions with the largest self time. 0, or negative if writing
+/* The header and the `rows` functions with the largest self time; where lines were recorded, the
+ * hottest lines too (at most ten of each), or instead if calls were not. 0, or negative if writing
  * failed. */
 int fm_report_summary(const struct fm_profile *p, FILE *out, int rows);
 

@@ -118,6 +118,11 @@ void fm_table_cell(struct fm_table *t, enum fm_color color, const char *text)
     fm_table_cell_pair(t, color, text, "");
 }
 
+static bool is_flexible(const struct fm_table_column *c)
+{
+    return c->align == FM_TABLE_FLEXIBLE || c->align == FM_TABLE_TEXT;
+}
+
 /* How the columns share the page. */
 struct layout {
     size_t flexible; /* width left for the flexible column */
@@ -129,7 +134,7 @@ static size_t width_of_others(const struct fm_table *t, bool optional)
     size_t others = 0;
     for (size_t i = 0; i < t->columns.len; i++) {
         const struct fm_table_column *c = &t->columns.data[i];
-        if (c->align != FM_TABLE_FLEXIBLE && (optional || c->align != FM_TABLE_OPTIONAL))
+        if (!is_flexible(c) && (optional || c->align != FM_TABLE_OPTIONAL))
             others += c->width + GAP;
     }
     return others;
@@ -193,9 +198,10 @@ static void print_part(const struct fm_table *t, FILE *out, enum fm_color color,
     fm_color_end(&t->style, out, color);
 }
 
-/* Print a cell in at most `limit` columns; the middle gives way. Returns the columns used. */
+/* Print a cell in at most `limit` columns; the middle gives way, or the end. Returns the columns
+ * used. */
 static size_t print_text(const struct fm_table *t, FILE *out, const struct fm_table_cell *cell,
-                         size_t limit)
+                         size_t limit, bool keep_start)
 {
     const char *text = fm_buffer_text(&t->text) + cell->start;
     size_t lead = fm_text_width(text, cell->lead);
@@ -210,9 +216,10 @@ static size_t print_text(const struct fm_table *t, FILE *out, const struct fm_ta
         return lead + width;
     }
     /* Keep the start of the name and the end of the path: that is what tells functions apart. */
-    size_t head = fitting(text, len, (limit - 1) / 2, false);
+    size_t head = fitting(text, len, keep_start ? limit - 1 : (limit - 1) / 2, false);
     size_t head_width = fm_text_width(text, head);
-    size_t tail = fitting(text, len, limit - 1 - head_width, true), from = len - tail;
+    size_t tail = keep_start ? 0 : fitting(text, len, limit - 1 - head_width, true);
+    size_t from = len - tail;
     size_t tail_width = fm_text_width(text + from, tail);
     print_part(t, out, cell->color, text, head < dim ? head : dim);
     print_part(t, out, FM_COLOR_DIM, text + dim, head > dim ? head - dim : 0);
@@ -225,7 +232,7 @@ static size_t print_text(const struct fm_table *t, FILE *out, const struct fm_ta
 
 static size_t limit_of(const struct fm_table_column *c, const struct layout *layout)
 {
-    bool narrow = c->align == FM_TABLE_FLEXIBLE && layout->flexible < c->width;
+    bool narrow = is_flexible(c) && layout->flexible < c->width;
     return narrow ? layout->flexible : c->width;
 }
 
@@ -238,7 +245,7 @@ static void print_cell(const struct fm_table *t, FILE *out, size_t column,
     size_t own = fm_text_width(fm_buffer_text(&t->text) + cell->start, cell->len);
     if (is_right(c) && own < limit)
         pad(out, limit - own);
-    size_t used = print_text(t, out, cell, limit);
+    size_t used = print_text(t, out, cell, limit, c->align == FM_TABLE_TEXT);
     if (!last && !is_right(c) && used < limit)
         pad(out, limit - used);
     if (!last)
@@ -264,11 +271,31 @@ static void print_titles(const struct fm_table *t, FILE *out, const struct layou
     fputc('\n', out);
 }
 
+/* As wide as the titles. */
+static void print_rule(const struct fm_table *t, FILE *out, const struct layout *layout)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < t->columns.len; i++) {
+        const struct fm_table_column *c = &t->columns.data[i];
+        bool last = i + 1 == t->columns.len;
+        if (is_shown(c, layout))
+            width += last && !is_right(c) ? fm_text_width(c->title, strlen(c->title))
+                                          : limit_of(c, layout) + (last ? 0 : GAP);
+    }
+    fm_color_begin(&t->style, out, FM_COLOR_DIM);
+    while (width--)
+        fputc('=', out);
+    fm_color_end(&t->style, out, FM_COLOR_DIM);
+    fputc('\n', out);
+}
+
 void fm_table_print(const struct fm_table *t, FILE *out)
 {
     struct layout layout = lay_out(t);
     size_t columns = t->columns.len;
     print_titles(t, out, &layout);
+    if (t->ruled)
+        print_rule(t, out, &layout);
     for (size_t i = 0; i < t->cells.len; i++) {
         if (is_shown(&t->columns.data[i % columns], &layout))
             print_cell(t, out, i % columns, &t->cells.data[i], &layout);

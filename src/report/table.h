@@ -10,7 +10,8 @@
  *     fm_table_release(&t);
  *
  * Control characters in a cell are shown as "?": names come from files that may be hostile to a
- * terminal. At most one column is flexible (FM_TABLE_FLEXIBLE): it is the one that is shortened.
+ * terminal. At most one column is flexible: it is the one that is shortened, in the middle
+ * (FM_TABLE_FLEXIBLE), or at the end, as source text wants it (FM_TABLE_TEXT).
  */
 #ifndef FM_REPORT_TABLE_H
 #define FM_REPORT_TABLE_H
@@ -53,7 +54,13 @@ void fm_color_begin(const struct fm_style *style, FILE *out, enum fm_color color
 void fm_color_end(const struct fm_style *style, FILE *out, enum fm_color color);
 
 /* An optional column is right-aligned, and left out where the page is too narrow for all. */
-enum fm_table_align { FM_TABLE_LEFT, FM_TABLE_RIGHT, FM_TABLE_FLEXIBLE, FM_TABLE_OPTIONAL };
+enum fm_table_align {
+    FM_TABLE_LEFT,
+    FM_TABLE_RIGHT,
+    FM_TABLE_FLEXIBLE,
+    FM_TABLE_TEXT,
+    FM_TABLE_OPTIONAL,
+};
 
 struct fm_table_column {
     const char *title;
@@ -70,6 +77,7 @@ struct fm_table_cell {
 
 struct fm_table {
     struct fm_style style;
+    bool ruled; /* a line of = under the titles */
     FM_VEC(struct fm_table_column) columns;
     FM_VEC(struct fm_table_cell) cells;
     struct fm_buffer text;

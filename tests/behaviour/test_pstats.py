@@ -171,6 +171,26 @@ def test_every_marshal_version(marshal_version, tmp_path):
     same_numbers(read(tmp_path / "b.prof"), stats)
 
 
+@pytest.mark.parametrize("order", ["calls", "time,name", "stdname"])
+def test_a_limit_shows_the_beginning(order, tmp_path):
+    """The first rows are the same whether or not the others are asked for, equal ones included."""
+    write(tmp_path / "a.prof", made_up(6))
+    rows = table("-s", order, "-n", "all", "a.prof", cwd=tmp_path)["functions"]
+    for limit in (0, 1, 5, 34, 35, 36):
+        assert table("-s", order, "-n", limit, "a.prof", cwd=tmp_path)["functions"] == rows[:limit]
+
+
+def test_a_large_file(tmp_path):
+    """Several megabytes, with references from its end to its beginning, come back as they were."""
+    keys = [(f"/src/{i % 700}.py", i, f"function_{i % 9000}") for i in range(12000)]
+    stats = {key: (i, i, i * 1e-6, i * 1e-3,
+                   {keys[i * k % 12000]: (k, k, 0.25, 0.5) for k in (1, 7, 1201)})
+             for i, key in enumerate(keys)}
+    write(tmp_path / "a.prof", stats)
+    assert fathom("convert", "a.prof", "-o", "b.prof", cwd=tmp_path).returncode == 0
+    same_numbers(read(tmp_path / "b.prof"), stats)
+
+
 def test_every_kind_of_text(tmp_path):
     names = ["", "a", "x" * 255, "x" * 256, "x" * 70000, "é", "ÿ" * 300, "λ", "\U0001f40d",
              "lone \udc80 surrogate", "line\nbreak", "{}", "<x>", "100%"]

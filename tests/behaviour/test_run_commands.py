@@ -227,7 +227,7 @@ def test_missing_interpreter_of_a_script(tmp_path):
     ([], "nothing to run"),
     (["-o"], "-o needs a name"),
     (["--nosuch", "x.py"], "unknown option --nosuch"),
-    (["--lines", "x.py"], "--lines is not in this version"),
+    (["--memory", "x.py"], "--memory is not in this version"),
     (["-m"], "-m needs a module"),
     (["-c"], "-c needs code"),
     (["-o", "%z.fathom", "-c", "pass"], "%z is unknown"),

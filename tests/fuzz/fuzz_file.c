@@ -119,9 +119,13 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     SEED(&b, FM_BLOCK_VALUES, "\0\5\2" "\0\1" "\0\64\24\22\20" "\0\2\4\2\2");
     SEED(&b, FM_BLOCK_FLAT_ROWS, "\0\2\12" "\0\1" "\2\2\2\2\0\0\4\4\4\4\0\0\0\0\0\0\1\0");
     SEED(&b, FM_BLOCK_FLAT_EDGES, "\0\1\6" "\0\1\2\2\4\4");
+    SEED(&b, FM_BLOCK_LINE_MARKS, "\0\1\1" "\1");
+    SEED(&b, FM_BLOCK_LINE_UNIT, "\0\1\1" "\x8d\xdb\xd7\x85\xfa\xde\xb1\xd8\x3e");
+    SEED(&b, FM_BLOCK_LINES, "\0\2\11" "\0\1\0\1\5\6\2\2\10\10\4\4\2\2\4\4\0\0");
+    SEED(&b, FM_BLOCK_LINE_VISITS, "\0\2\3" "\0\1\4\5\3\3");
     SEED(&b, FM_BLOCK_SOURCES, "\0\1\3" "\1\1\2");
     SEED(&b, FM_BLOCK_NOTES, "\0\1\4" "\1\1\5\2");
-    SEED(&b, FM_BLOCK_END, "\14");
+    SEED(&b, FM_BLOCK_END, "\20");
     /* clang-format on */
     fm_buffer_clear(out);
     if (n == 0)

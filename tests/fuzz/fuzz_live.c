@@ -23,6 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < p->nodes.len; i++)
         if (p->nodes.data[i].parent != FM_NONE && p->nodes.data[i].parent >= i)
             abort();
+    struct fm_lines united = fm_lines_united(p, FM_NONE);
+    for (size_t i = 0; i < united.rows.len; i++)
+        fm_lines_quantile_ns(&united, &united.rows.data[i], 0.99);
+    fm_lines_release(&united);
     fm_profile_free(p);
     return 0;
 }
@@ -33,5 +37,7 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     ls_sample(out);
     if (n == 1)
         ls_header(out)->later_ticks = 0;
-    return n < 2;
+    if (n == 2)
+        ls_lines(out);
+    return n < 3;
 }

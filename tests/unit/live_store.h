@@ -163,6 +163,50 @@ static inline void ls_sample(struct fm_buffer *b)
     ls_chunk(b, FM_LIVE_RESUMED, 0, 0x5000, &resumed, sizeof resumed);
 }
 
+/*
+ * Lines beside ls_sample. Function 2 (f) was asked for by name, function 1 (main) was not:
+ *     main:11   one hit, open: nothing ended
+ *     f:21      5 hits, 400 ticks, 300 of its own, 10 to 200 ticks; 4 visits of 2^4 to 1.5 * 2^4
+ *               ticks, one of 1.5 * 2^7 to 2^8
+ *     gen:31    4 hits, 40 ticks, of less than a tick to 20 ticks, suspended for 600
+ *     gen:32    prepared, never begun
+ */
+static inline void ls_lines(struct fm_buffer *b)
+{
+    fm_autobuffer log = FM_BUFFER_INIT;
+    fm_autobuffer body = FM_BUFFER_INIT;
+    struct fm_live_line lines[] = {
+        { .func = 1, .line = 11, .hits = 1, .min_ticks = UINT64_MAX },
+        { .func = 2,
+          .line = 21,
+          .hits = 5,
+          .total_ticks = 400,
+          .self_ticks = 300,
+          .min_ticks = 10,
+          .max_ticks = 200 },
+        { .func = 4,
+          .line = 31,
+          .hits = 4,
+          .total_ticks = 40,
+          .self_ticks = 40,
+          .min_ticks = 0,
+          .max_ticks = 20,
+          .suspended_ticks = 600 },
+        { .func = 4, .line = 32, .min_ticks = UINT64_MAX },
+    };
+    lines[1].buckets[8] = 4;
+    lines[1].buckets[15] = 1;
+    ls_header(b)->flags |= FM_LIVE_LINES_ON;
+    for (uint64_t func = 1; func <= 2; func++) {
+        fm_buffer_add_varint(&body, FM_LIVE_DEF_LINES);
+        fm_buffer_add_varint(&body, func);
+        fm_buffer_add_varint(&body, func == 2 ? FM_LIVE_LINES_MARKED : 0);
+        ls_define(&log, &body);
+    }
+    ls_chunk(b, FM_LIVE_DEFS, 0, 0x6000, log.data, log.len);
+    ls_chunk(b, FM_LIVE_LINES, 0, 0x7000, lines, sizeof lines);
+}
+
 /* The first chunk of a kind. */
 static inline struct fm_live_chunk *ls_find(struct fm_buffer *b, uint32_t kind)
 {

@@ -20,6 +20,21 @@ static uint8_t *save(const struct fm_profile *p, size_t *len)
     return fx_file_bytes(fd, len);
 }
 
+/* Lines of two processes, one with a histogram, one that came without a process. */
+static void add_lines(struct fm_profile *p)
+{
+    struct fm_line *row = fm_lines_add(&p->lines, 0, fx_function(p, "main"), 110, true);
+    *row = (struct fm_line){ 0, row->func, 110, 7, 90, 60, 3, 40, INT64_MAX, row->histogram };
+    p->lines.histograms.data[0].buckets[0] = 6;
+    p->lines.histograms.data[0].buckets[FM_LINE_BUCKETS - 1] = UINT32_MAX;
+    fm_lines_add(&p->lines, 1, fx_function(p, "gen"), 1, false)->hits = 5;
+    fm_lines_add(&p->lines, FM_NONE, fx_function(p, "main"), 4294967294u, false)->total_ns = -8;
+    fm_lines_mark(&p->lines, fx_function(p, "gen"));
+    fm_lines_mark(&p->lines, fx_function(p, "never"));
+    p->lines.unit_s = 1e-6;
+    fm_lines_sort(&p->lines);
+}
+
 /* Some of everything. */
 static struct fm_profile *sample(void)
 {
@@ -34,12 +49,14 @@ static struct fm_profile *sample(void)
                                   .exit_status = -1,
                                   .profiled = true,
                                   .c_calls = true,
-                                  .cost_call_ps = 40000 };
+                                  .cost_call_ps = 40000,
+                                  .cost_line_ps = 8000 };
     process.exe = fm_profile_string(p, "/usr/bin/python3");
     process.version = fm_profile_string(p, "3.13.0");
     fm_profile_process(p, &process);
     process.exit_status = 137;
     process.profiled = process.c_calls = false;
+    process.calls = process.lines = true;
     process.forked = true;
     fm_profile_process(p, &process);
     struct fm_thread thread = { .process = 0,
@@ -69,6 +86,7 @@ static struct fm_profile *sample(void)
                                 .mtime_ns = 1,
                                 .size_bytes = 18 };
     fm_vec_push(&p->sources, source);
+    add_lines(p);
     return p;
 }
 
@@ -111,7 +129,10 @@ static void expect_same_processes(const struct fm_profile *a, const struct fm_pr
         assert_int_equal(f.profiled, g.profiled);
         assert_int_equal(f.forked, g.forked);
         assert_int_equal(f.c_calls, g.c_calls);
+        assert_int_equal(f.calls, g.calls);
+        assert_int_equal(f.lines, g.lines);
         assert_int_equal(f.cost_call_ps, g.cost_call_ps);
+        assert_int_equal(f.cost_line_ps, g.cost_line_ps);
     }
 }
 
@@ -162,6 +183,29 @@ static void expect_same_rest(const struct fm_profile *a, const struct fm_profile
     }
 }
 
+static void expect_same_lines(const struct fm_profile *a, const struct fm_profile *b)
+{
+    assert_int_equal(a->lines.rows.len, b->lines.rows.len);
+    for (size_t i = 0; i < a->lines.rows.len; i++) {
+        const struct fm_line *x = &a->lines.rows.data[i], *y = &b->lines.rows.data[i];
+        assert_int_equal(x->process, y->process);
+        assert_int_equal(x->func, y->func);
+        assert_int_equal(x->line, y->line);
+        assert_true(x->hits == y->hits && x->total_ns == y->total_ns && x->self_ns == y->self_ns);
+        assert_true(x->min_ns == y->min_ns && x->max_ns == y->max_ns);
+        assert_true(x->suspended_ns == y->suspended_ns);
+        assert_int_equal(x->histogram == FM_NONE, y->histogram == FM_NONE);
+        if (x->histogram != FM_NONE)
+            assert_memory_equal(&a->lines.histograms.data[x->histogram],
+                                &b->lines.histograms.data[y->histogram],
+                                sizeof(struct fm_line_histogram));
+    }
+    assert_int_equal(a->lines.marked.len, b->lines.marked.len);
+    for (size_t i = 0; i < a->lines.marked.len; i++)
+        assert_int_equal(a->lines.marked.data[i], b->lines.marked.data[i]);
+    assert_true(a->lines.unit_s == b->lines.unit_s);
+}
+
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -175,6 +219,8 @@ static void test_round_trip(void **state)
     expect_same_processes(p, loaded);
     expect_same_trees(p, loaded);
     expect_same_rest(p, loaded);
+    assert_int_equal(p->lines.rows.len, 3);
+    expect_same_lines(p, loaded);
     uint8_t *again = save(loaded, &again_len);
     assert_int_equal(again_len, len);
     assert_memory_equal(again, bytes, len);
@@ -212,6 +258,31 @@ static void test_many_blocks(void **state)
     for (uint32_t i = 0; i < 32768; i++)
         assert_true(fm_profile_value(loaded, FM_METRIC_TOTAL, i) ==
                     fm_profile_value(p, FM_METRIC_TOTAL, i));
+    fm_profile_free(loaded);
+    free(bytes);
+    fm_profile_free(p);
+}
+
+/* More lines, and more visits of them, than fit into one block. */
+static void test_many_lines(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    fx_thread(p, 1);
+    for (uint32_t i = 0; i < 70000; i++) {
+        struct fm_line *row = fm_lines_add(&p->lines, 0, fx_function(p, "f"), i, i % 2);
+        row->hits = i;
+        row->total_ns = (int64_t)i << 20;
+        if (i % 2) {
+            p->lines.histograms.data[row->histogram].buckets[i % FM_LINE_BUCKETS] = i;
+            p->lines.histograms.data[row->histogram].buckets[i % 7] = 1;
+        }
+    }
+    size_t len;
+    uint8_t *bytes = save(p, &len);
+    struct fm_profile *loaded = fm_file_load(bytes, len, "x", NULL);
+    expect_same_lines(p, loaded);
+    assert_int_equal(loaded->notes.len, 0);
     fm_profile_free(loaded);
     free(bytes);
     fm_profile_free(p);
@@ -262,13 +333,23 @@ static void use(const struct fm_profile *p)
     for (size_t i = 0; i < p->notes.len; i++)
         assert_true(p->notes.data[i].process == FM_NONE ||
                     p->notes.data[i].process < p->processes.len);
+    for (size_t i = 0; i < p->lines.rows.len; i++) {
+        const struct fm_line *row = &p->lines.rows.data[i];
+        assert_true(row->process == FM_NONE || row->process < p->processes.len);
+        assert_true(row->func < p->functions.len);
+        assert_true(row->histogram == FM_NONE || row->histogram < p->lines.histograms.len);
+    }
+    for (size_t i = 0; i < p->lines.marked.len; i++)
+        assert_true(p->lines.marked.data[i] < p->functions.len);
+    struct fm_lines united = fm_lines_united(p, FM_NONE);
+    fm_lines_release(&united);
 }
 
 static void test_every_prefix(void **state)
 {
     (void)state;
     struct fm_profile *p = sample();
-    size_t len, nodes_end = 0, processes_end = 0;
+    size_t len, nodes_end = 0, processes_end = 0, lines_end = 0;
     uint8_t *bytes = save(p, &len);
     struct fm_reader reader;
     struct fm_block block;
@@ -278,6 +359,8 @@ static void test_every_prefix(void **state)
             nodes_end = reader.at;
         if (block.type == FM_BLOCK_PROCESSES)
             processes_end = reader.at;
+        if (block.type == FM_BLOCK_LINE_VISITS)
+            lines_end = reader.at;
     }
     fm_reader_release(&reader);
     for (size_t cut = 0; cut < len; cut++) {
@@ -297,8 +380,11 @@ static void test_every_prefix(void **state)
         assert_int_equal(loaded->processes.len, cut >= processes_end ? 2 : 0);
         if (cut >= nodes_end)
             expect_same_trees(p, loaded);
+        if (cut >= lines_end)
+            expect_same_lines(p, loaded);
         fm_profile_free(loaded);
     }
+    assert_true(lines_end);
     free(bytes);
     fm_profile_free(p);
 }
@@ -480,6 +566,62 @@ static void test_lost_nodes(void **state)
     fm_profile_free(p);
 }
 
+/* By docs/format.md: rows 3 and 4 of function 0, one of them in process 0; visits of row 4. */
+static void test_line_bytes(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_LINE_MARKS, 0, 1, 1, 0);
+    BLOCK(&f, FM_BLOCK_LINES, 3, 2, 5, 1, 0, 0, 0, 12, 11, 2, 4, 20, 40); /* no self, min, … */
+    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 3, 3, 4, 4, 4, 2, 2, 200, 7, 1, 9);
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(p->notes.len, 0);
+    assert_true(p->processes.data[0].calls); /* a process without the flag recorded all calls */
+    assert_false(p->processes.data[0].lines);
+    assert_int_equal(p->lines.marked.len, 1);
+    assert_int_equal(p->lines.rows.len, 2);
+    const struct fm_line *first = &p->lines.rows.data[0], *second = &p->lines.rows.data[1];
+    assert_int_equal(first->process, 0);
+    assert_int_equal(first->line, 12);
+    assert_int_equal(first->hits, 1);
+    assert_int_equal(first->total_ns, 10);
+    assert_int_equal(first->histogram, FM_NONE);
+    assert_int_equal(second->process, FM_NONE);
+    assert_int_equal(second->line, 11);
+    assert_int_equal(second->hits, 2);
+    assert_int_equal(second->total_ns, 20);
+    assert_int_equal(p->lines.histograms.data[second->histogram].buckets[2], 8);
+    assert_int_equal(p->lines.histograms.data[second->histogram].buckets[FM_LINE_BUCKETS - 1], 9);
+    fm_profile_free(p);
+}
+
+static void test_line_nonsense(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 3, 0, 0, 5);                    /* not even hits */
+    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 1, 2, 0, 0);                 /* no count */
+    BLOCK(&f, FM_BLOCK_LINE_UNIT, 0, 1, 1, 0);                      /* no unit */
+    BLOCK(&f, FM_BLOCK_LINE_UNIT, 0, 1, 1, 0x7ff8000000000000u);    /* not a number */
+    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 4, 1, 0, 5, 2);
+    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 4, 1, 0, 6, 2);                 /* defined again */
+    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 1, 3, 99, 0, 1);             /* of no line */
+    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 2, 3, 0, 0, 0, 0, UINT32_MAX - 1u, 5); /* too many: stays */
+    BLOCK(&f, FM_BLOCK_LINES, 1, 2, 4, 9, 1, 0, 44, 5, 5, 2, 2); /* unknown process, function */
+    BLOCK(&f, FM_BLOCK_LINE_MARKS, 0, 1, 1, 44);
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(p->lines.unit_s > 0, false);
+    assert_int_equal(p->lines.rows.len, 3);
+    assert_int_equal(p->lines.rows.data[0].line, 5);
+    assert_true(p->lines.histograms.data[0].buckets[0] == UINT32_MAX);
+    assert_int_equal(fx_note(p, "damaged"), 5); /* blocks */
+    assert_int_equal(p->lines.marked.len, 0);
+    assert_int_equal(p->processes.len, 2); /* the unknown one has a stand-in */
+    fm_profile_free(p);
+}
+
 static void test_no_space(void **state)
 {
     (void)state;
@@ -501,6 +643,8 @@ int main(void)
         cmocka_unit_test(test_undefined_ids),    cmocka_unit_test(test_nonsense_blocks),
         cmocka_unit_test(test_values),           cmocka_unit_test(test_missing_block),
         cmocka_unit_test(test_lost_nodes),       cmocka_unit_test(test_no_space),
+        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_line_bytes),       cmocka_unit_test(test_line_nonsense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ static void test_sample(void **state)
     ls_sample(&b);
     ls_header(&b)->end_ticks = 3000;
     ls_header(&b)->cost_python_call = 256 * 100; /* 100 ticks: 50 ns */
+    ls_header(&b)->cost_line = 256 * 10;
     struct fm_profile *p = load(&b, NULL);
     assert_int_equal(p->processes.len, 1);
     const struct fm_process *process = &p->processes.data[0];
@@ -39,6 +40,7 @@ static void test_sample(void **state)
     assert_int_equal(process->end_ns, 6000);
     assert_int_equal(process->exit_status, -1);
     assert_int_equal(process->cost_call_ps, 50000);
+    assert_int_equal(process->cost_line_ps, 5000);
     assert_int_equal(p->threads.len, 1);
     assert_string_equal(fm_profile_text(p, p->threads.data[0].name), "Main");
     assert_int_equal(p->threads.data[0].tid, 43);
@@ -109,7 +111,7 @@ static void test_losses(void **state)
     assert_int_equal(p->notes.len, 2);
     assert_int_equal(fx_note(p, "lost"), 2);
     assert_string_equal(fm_profile_text(p, p->notes.data[0].text),
-                        "times the program replaced the profile hook");
+                        "times the program had the profile or trace hook for itself");
     assert_int_equal(p->notes.data[0].process, 0);
     assert_int_equal(p->notes.data[1].count, 7);
     fm_profile_free(p);
@@ -355,10 +357,101 @@ static void test_threads(void **state)
     fm_profile_free(p);
 }
 
+static void expect_line(const struct fm_line *row, uint32_t line, int64_t hits, int64_t total_ns,
+                        int64_t self_ns, int64_t min_ns, int64_t max_ns, int64_t suspended_ns)
+{
+    assert_int_equal(row->process, 0);
+    assert_int_equal(row->line, line);
+    assert_int_equal(row->hits, hits);
+    assert_int_equal(row->total_ns, total_ns);
+    assert_int_equal(row->self_ns, self_ns);
+    assert_int_equal(row->min_ns, min_ns);
+    assert_int_equal(row->max_ns, max_ns);
+    assert_int_equal(row->suspended_ns, suspended_ns);
+}
+
+/* A tick is half a nanosecond. Buckets of ticks: 8 has its middle at 20 ticks = 10 ns, which is in
+ * [8, 12) ns, bucket 6; 15 at 224 ticks = 112 ns, which is in [96, 128) ns, bucket 13. */
+static void test_lines(void **state)
+{
+    (void)state;
+    fm_autobuffer b = FM_BUFFER_INIT;
+    ls_sample(&b);
+    ls_lines(&b);
+    struct fm_profile *p = load(&b, NULL);
+    assert_int_equal(p->notes.len, 0);
+    assert_true(p->processes.data[0].lines);
+    assert_false(p->processes.data[0].calls);
+    assert_int_equal(p->lines.rows.len, 3);
+    expect_line(&p->lines.rows.data[0], 11, 1, 0, 0, 0, 0, 0);
+    expect_line(&p->lines.rows.data[1], 21, 5, 200, 150, 5, 100, 0);
+    expect_line(&p->lines.rows.data[2], 31, 4, 20, 20, 1, 10, 300);
+    uint32_t func = p->lines.rows.data[1].func;
+    assert_string_equal(fm_profile_text(p, p->functions.data[func].name), "f");
+    assert_int_equal(p->lines.marked.len, 1);
+    assert_int_equal(p->lines.marked.data[0], func);
+    assert_int_equal(p->lines.histograms.len, 1);
+    const uint32_t *buckets = p->lines.histograms.data[p->lines.rows.data[1].histogram].buckets;
+    assert_int_equal(buckets[6], 4);
+    assert_int_equal(buckets[13], 1);
+    fm_profile_free(p);
+}
+
+static void test_what_was_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t flags;
+        bool calls, lines;
+    } cases[] = { { 0, true, false }, /* from before there were lines */
+                  { FM_LIVE_CALLS, true, false },
+                  { FM_LIVE_LINES_ON, false, true },
+                  { FM_LIVE_CALLS | FM_LIVE_LINES_ON, true, true } };
+    for (size_t i = 0; i < FM_COUNT(cases); i++) {
+        fm_autobuffer b = FM_BUFFER_INIT;
+        ls_sample(&b);
+        ls_header(&b)->flags = cases[i].flags;
+        struct fm_profile *p = load(&b, NULL);
+        assert_int_equal(p->processes.data[0].calls, cases[i].calls);
+        assert_int_equal(p->processes.data[0].lines, cases[i].lines);
+        fm_profile_free(p);
+    }
+}
+
+static void test_hostile_lines(void **state)
+{
+    (void)state;
+    fm_autobuffer b = FM_BUFFER_INIT;
+    ls_sample(&b);
+    ls_lines(&b);
+    struct fm_live_line *lines = LS_RECORDS(&b, FM_LIVE_LINES, struct fm_live_line);
+    lines[0].func = 77; /* never defined */
+    lines[1].hits = lines[1].total_ticks = lines[1].self_ticks = UINT64_MAX;
+    lines[1].buckets[3] = lines[1].buckets[FM_LIVE_LINE_BUCKETS - 1] = UINT32_MAX;
+    lines[2] = lines[1]; /* the same line again: added up */
+    ls_header(&b)->start_ns = 0;
+    ls_header(&b)->later_ns = UINT64_MAX;
+    struct fm_profile *p = load(&b, NULL);
+    assert_int_equal(fx_note(p, "damaged"), 1);
+    assert_int_equal(p->lines.rows.len, 1);
+    assert_int_equal(p->lines.rows.data[0].hits, INT64_MAX);
+    assert_int_equal(p->lines.rows.data[0].total_ns, INT64_MAX);
+    assert_int_equal(p->lines.histograms.len, 1);
+    fm_profile_free(p);
+    for (size_t cut = FM_LIVE_PAGE; cut < b.len; cut += 96) {
+        struct fm_buffer part = { fm_malloc(cut), cut, cut };
+        memcpy(part.data, b.data, cut);
+        fm_profile_free(load(&part, NULL));
+        fm_buffer_release(&part);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample),         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_lines),          cmocka_unit_test(test_what_was_recorded),
+        cmocka_unit_test(test_hostile_lines),
         cmocka_unit_test(test_losses),         cmocka_unit_test(test_twins),
         cmocka_unit_test(test_more_file),      cmocka_unit_test(test_file_state),
         cmocka_unit_test(test_not_a_store),    cmocka_unit_test(test_cut_everywhere),

@@ -226,6 +226,53 @@ static void one_function(void **state)
     fm_profile_free(p);
 }
 
+/* Python shares equal values by references, wherever it likes: here the key, the value, the callers
+ * and the numbers of a caller of the first entry come again in the second and third.
+ *
+ * x = (2, 5, 0.5, 1.5, c); c = {("~", 0, "<b>"): n, f: n}; n = (5, 2, 0.5, 1.5);
+ * {f: x, g: x, ("~", 0, "<b>"): (2, 5, 0.5, 1.5, c)}, f = ("a", 7, "f"), g = ("a", 7, "<b>") */
+static const char shared[] =
+    "{\xa9\3\xfa\1a\xe9\7\0\0\0\xfa\1f"                      /* 0: f, 1: "a", 2: 7, 3: "f" */
+    "\xa9\5\xe9\2\0\0\0\xe9\5\0\0\0\xe7\0\0\0\0\0\0\xe0\x3f" /* 4: x, 5: 2, 6: 5, 7: 0.5 */
+    ONE_AND_A_HALF "\xfb"                                    /* 8: c */
+    "\xa9\3\xfa\1~i\0\0\0\0\xfa\3<b>"                  /* 9: the builtin, 10: "~", 11: "<b>" */
+    "\xa9\4r\6\0\0\0r\5\0\0\0r\7\0\0\0" ONE_AND_A_HALF /* 12: n */
+    "r\0\0\0\0r\x0c\0\0\0"
+    "0"
+    ")\3r\1\0\0\0r\2\0\0\0r\x0b\0\0\0r\4\0\0\0"
+    "r\x09\0\0\0)\5r\5\0\0\0r\6\0\0\0r\7\0\0\0" ONE_AND_A_HALF "r\x08\0\0\0"
+    "0";
+
+static void shared_values(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "f", "<b>", "<b>" };
+    struct fm_error err = FM_ERROR_INIT;
+    struct fm_profile *p = load(shared, sizeof shared - 1, &err);
+    assert_string_equal(err.text, "");
+    assert_non_null(p);
+    assert_int_equal(p->flat->rows.len, 3);
+    assert_int_equal(p->flat->edges.len, 6);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct fm_flat_row *row = &p->flat->rows.data[i];
+        assert_string_equal(fm_profile_text(p, p->functions.data[row->func].name), names[i]);
+        assert_int_equal(p->functions.data[row->func].line, i < 2 ? 7 : 0);
+        assert_int_equal(row->primitive, 2);
+        assert_int_equal(row->calls, 5);
+        assert_int_equal(row->self_ns, 500000000);
+        assert_int_equal(row->total_ns, 1500000000);
+        for (uint32_t j = 0; j < 2; j++) {
+            const struct fm_flat_edge *edge = &p->flat->edges.data[2 * i + j];
+            assert_int_equal(edge->callee, i);
+            assert_int_equal(edge->caller, j ? 2 : 0);
+            assert_int_equal(edge->calls, 5);
+            assert_int_equal(edge->primitive, 2);
+            assert_int_equal(edge->total_ns, 1500000000);
+        }
+    }
+    fm_profile_free(p);
+}
+
 /* Whatever the length, a cut-off file is refused and nothing leaks. */
 static void cut_off(void **state)
 {
@@ -277,6 +324,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(one_function),
+        cmocka_unit_test(shared_values),
         cmocka_unit_test(cut_off),
         cmocka_unit_test(twins_share_a_label),
     };

@@ -1,0 +1,54 @@
+/*
+ * The tables of lines that reports show: the functions of which lines were recorded, each with its
+ * lines, added up over the processes shown.
+ *
+ * The time of a function is the sum of its lines'. In recursion a line that is active inside
+ * another would count twice; then it is the function's own total time, where calls were recorded.
+ *
+ * `flat` presents these functions as rows to fm_query_run and fm_names_new, one per table and in
+ * the same order: calls are hits, total and self are the lines'.
+ */
+#ifndef FM_REPORT_LINETABLE_H
+#define FM_REPORT_LINETABLE_H
+
+#include "model/flat.h"
+#include "model/lines.h"
+#include "report/text.h"
+
+struct fm_linetable {
+    uint32_t func;
+    const struct fm_line *rows; /* by line; of united.rows */
+    size_t n;
+    int64_t hits;
+    int64_t time_ns; /* of the function: what its lines are shares of */
+    int64_t self_ns; /* sum of its lines */
+    bool marked;
+};
+
+struct fm_linetables {
+    const struct fm_profile *p;
+    struct fm_lines united;
+    FM_VEC(struct fm_linetable) all; /* in order of function */
+    struct fm_flat flat;
+    struct fm_texts *texts;
+    bool detailed; /* there is more than hits and time; if not, self is set to time */
+    bool any_marked;
+    int64_t program_ns; /* what a line's share of the program is a share of */
+};
+
+/* Of the processes in scope; `flat` is the table of functions of the same scope. */
+struct fm_linetables *fm_linetables_new(const struct fm_profile *p,
+                                        const struct fm_flat_scope *scope,
+                                        const struct fm_flat *flat);
+void fm_linetables_free(struct fm_linetables *tables);
+
+/* Is there anything to make tables of? */
+static inline bool fm_linetables_exist(const struct fm_profile *p)
+{
+    return p->lines.rows.len || p->lines.marked.len;
+}
+
+/* Are lines the only thing that was recorded on purpose? */
+bool fm_linetables_are_all(const struct fm_profile *p);
+
+#endif
