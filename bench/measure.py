@@ -1,4 +1,4 @@
-"""The measurements of the groups calls, floor, whole and report. All give plain data for JSON."""
+"""The measurements of the groups calls, lines, floor, whole and report. All give plain data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ import peers
 CALLS = ["baseline", "cprofile", "fathom", "cprofile-python", "fathom-python"]
 YAPPI = ["yappi", "yappi-python"]
 FLOOR = ["empty", "clock", "empty-python", "clock-python"]
-SLOW_ROUNDS = 1  # in all, for yappi: it is slow, and its time far above the noise
+LINES = ["baseline", "line_profiler", "fathom-lines", "fathom-all"]
+PPROFILE = ["pprofile"]
+LINES_FLOOR = ["empty-lines", "clock-lines"]
+SLOW_ROUNDS = 1  # in all, for yappi and pprofile: they are slow, their times far above the noise
 
 PSTATS_FUNCTIONS = 50_000
 

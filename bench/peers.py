@@ -1,7 +1,8 @@
 """What the benchmark needs besides the build, made once in a cache folder.
 
-Owns ${XDG_CACHE_HOME:-~/.cache}/fathom/bench: a virtual environment per Python with yappi, the
-programs of pyperformance, and the two helpers in C (floor.c, contexts.c).
+Owns ${XDG_CACHE_HOME:-~/.cache}/fathom/bench: a virtual environment per Python with yappi,
+line_profiler and pprofile, the programs of pyperformance, and the two helpers in C (floor.c,
+contexts.c).
 """
 
 from __future__ import annotations
@@ -46,8 +47,11 @@ def run(*words: object) -> None:
         raise Failure(f"{' '.join(str(word) for word in words[:6])} …: {last}")
 
 
-def environment(version: str, python: str) -> tuple[str, bool]:
-    """The interpreter of a virtual environment for that Python, and whether yappi is in it."""
+PEERS = ("yappi", "line_profiler", "pprofile")
+
+
+def environment(version: str, python: str) -> tuple[str, set[str]]:
+    """The interpreter of a virtual environment for that Python, and the peers that are in it."""
     folder = cache_folder() / f"venv-{version}"
     interpreter = folder / "bin" / "python"
     stamp = folder / "base"
@@ -55,14 +59,15 @@ def environment(version: str, python: str) -> tuple[str, bool]:
         shutil.rmtree(folder, ignore_errors=True)
         run(python, "-m", "venv", folder)
         stamp.write_text(python)
-    if module_version(interpreter, "yappi"):
-        return str(interpreter), True
-    try:
-        run(interpreter, "-m", "pip", "install", "--quiet", "yappi")
-    except Failure as failure:
-        print(f"bench: without yappi on {version}: {failure}", file=sys.stderr)
-        return str(interpreter), False
-    return str(interpreter), True
+    present = set()
+    for peer in PEERS:
+        try:
+            if not module_version(interpreter, peer):
+                run(interpreter, "-m", "pip", "install", "--quiet", peer)
+            present.add(peer)
+        except Failure as failure:
+            print(f"bench: without {peer} on {version}: {failure}", file=sys.stderr)
+    return str(interpreter), present
 
 
 def full_version(python: str) -> str:

@@ -1,8 +1,8 @@
 """The programs to measure, by name, each as a function of the number of loops.
 
-A small loop is a file of bench/programs with a function `work(loops)`. A program of pyperformance
-is run as it is, with a stand-in for the module `pyperf` which, in place of measuring, hands over the
-function that would be measured.
+A small loop is a file of bench/programs with a function `work(loops)`, and so are the programs for
+line times, in bench/programs/lines. A program of pyperformance is run as it is, with a stand-in for
+the module `pyperf` which, in place of measuring, hands over the function that would be measured.
 """
 
 import asyncio
@@ -15,6 +15,9 @@ import types
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 LOOPS = ("fib", "methods", "c_calls", "generators", "deep", "mixed")
+
+# Of the group `lines`: a statement is a line, for profilers differ over longer ones.
+LINES = ("dense", "calls", "generators", "nbody", "spectral", "mandelbrot", "text", "tables")
 
 # Pure Python, no dependency, and more than a few calls in them. The words behind a name are the
 # program's own command line.
@@ -33,8 +36,13 @@ PYPERFORMANCE = {
 
 
 def names():
-    """Every program as GROUP/NAME."""
+    """Every program of the groups about calls, as GROUP/NAME."""
     return [f"loops/{name}" for name in LOOPS] + [f"pyperformance/{name}" for name in PYPERFORMANCE]
+
+
+def line_names():
+    """Every program of the group `lines`, as lines/NAME."""
+    return [f"lines/{name}" for name in LINES]
 
 
 def load(name, pyperformance):
@@ -42,6 +50,8 @@ def load(name, pyperformance):
     group, _, short = name.partition("/")
     if group == "loops":
         return runpy.run_path(os.path.join(HERE, "programs", short + ".py"))["work"]
+    if group == "lines":
+        return runpy.run_path(os.path.join(HERE, "programs", name + ".py"))["work"]
     return load_pyperformance(short, pyperformance)
 
 

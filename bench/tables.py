@@ -16,6 +16,10 @@ NOISE = 0.01
 TARGETS = {"3.11": (0.90, 0.40)}
 TARGETS_LATER = (0.60, 0.40)
 TARGET_REPORT = 20.0
+# Lines: of line_profiler's added time, and of pprofile's.
+TARGETS_LINES = {"3.11": 0.50}
+TARGET_LINES_LATER = 0.20
+TARGET_LINES_ALL = 0.02
 
 
 def added(times: dict, variant: str, clock: str = "cpu") -> tuple[float, bool] | None:
@@ -43,9 +47,9 @@ def geometric_mean(ratios: list[tuple[float, bool] | None]) -> tuple[float, bool
     return mean, False
 
 
-def shown(value: tuple[float, bool] | None) -> str:
+def shown(value: tuple[float, bool] | None, digits: int = 2) -> str:
     """The ratio; "~" in front says that it is one of noise."""
-    return "–" if value is None else f"{'~' if value[1] else ''}{value[0]:.2f}"
+    return "–" if value is None else f"{'~' if value[1] else ''}{value[0]:.{digits}f}"
 
 
 def percent(value: tuple[float, bool] | None, base: float) -> str:
@@ -83,7 +87,7 @@ def is_idle(times: dict, variant: str) -> bool:
     Fathom adds nothing at all, which would pull a mean down beyond all meaning, so it is not in it.
     """
     calls = times.get("calls", {})
-    return variant in calls and calls[variant] < 0.01 * calls.get("cprofile", 0)
+    return "cprofile" in calls and variant in calls and calls[variant] < 0.01 * calls["cprofile"]
 
 
 def verdict(value: tuple[float, bool] | None, target: float) -> str:
@@ -142,6 +146,62 @@ def count_note(times: dict) -> str:
         if ours is not None and theirs and abs(ours - theirs) > 5 + theirs * 1e-4:
             notes.append(f"{100 * (ours - theirs) / theirs:+.1f} %{' no C' if suffix else ''}")
     return ", ".join(notes) or "equal"
+
+
+# ---------------------------------------------------------------- the group "lines"
+
+def lines_summary(lines: dict) -> str:
+    rows = []
+    for version, programs in lines.items():
+        chosen = mean_of(programs, "", "fathom-lines", "line_profiler")
+        every = mean_of(programs, "", "fathom-all", "pprofile")
+        notes = {hits_note(times) for times in programs.values()}
+        rows.append([version, shown(chosen),
+                     verdict(chosen, TARGETS_LINES.get(version, TARGET_LINES_LATER)),
+                     shown(every, 4), verdict(every, TARGET_LINES_ALL),
+                     notes.pop() if len(notes) == 1 else "differ, see below"])
+    return table(["Python", "÷ line_profiler", "target", "all ÷ pprofile", "target", "hits"], rows)
+
+
+def lines_ratios(lines: dict, ours: str, theirs: str, digits: int = 2) -> str:
+    names = list(dict.fromkeys(name for programs in lines.values() for name in programs))
+    rows = [[name, *(shown(ratio(programs[name], ours, theirs), digits) if name in programs else "–"
+                     for programs in lines.values())] for name in names]
+    rows.append(["mean", *(shown(mean_of(programs, "", ours, theirs), digits)
+                           for programs in lines.values())])
+    return table(["program", *lines], rows)
+
+
+LINE_VARIANTS = {"line_profiler": "line_profiler", "fathom-lines": "Fathom", "pprofile": "pprofile",
+                 "fathom-all": "Fathom, all", "empty-lines": "empty callback",
+                 "clock-lines": "callback + clock"}
+
+
+def lines_detail(programs: dict) -> str:
+    """What every profiler adds to each program on one Python, in nanoseconds per line run."""
+    variants = [variant for variant in LINE_VARIANTS
+                if any(variant in times["cpu"] for times in programs.values())]
+    rows = []
+    for name, times in programs.items():
+        base = min(times["cpu"]["baseline"])
+        hits = max(1, sum(times["calls"].get("line_profiler", {}).values()))
+        cells = [added(times, variant) for variant in variants]
+        rows.append([name, f"{base:.2f} s", f"{hits / 1e6:.2f} M", f"{1e9 * base / hits:.0f}",
+                     *("–" if cell is None else f"{1e9 * cell[0] / hits:.0f}" for cell in cells),
+                     hits_note(times)])
+    titles = [LINE_VARIANTS[variant] for variant in variants]
+    return table(["program", "alone", "lines run", "alone, ns", *titles, "hits"], rows)
+
+
+def hits_note(times: dict) -> str:
+    """Whether every line was hit as often under Fathom as under line_profiler."""
+    theirs = times["calls"].get("line_profiler")
+    ours = [times["calls"].get(variant) for variant in ("fathom-lines", "fathom-all")]
+    if not theirs or None in ours:
+        return "–"
+    different = [line for line in theirs if any(each.get(line) != theirs[line] for each in ours)]
+    different += [line for each in ours for line in each if line not in theirs]
+    return f"differ on line {', '.join(sorted(set(different)))}" if different else "equal"
 
 
 # ---------------------------------------------------------------- the other groups
@@ -221,6 +281,19 @@ def markdown(data: dict) -> str:
             part("Fathom ÷ callback that reads the clock, with C calls", floor_ratios(calls, ""))
             part("Fathom ÷ callback that reads the clock, Python functions only",
                  floor_ratios(calls, "-python"))
+    lines = data.get("lines") or {}
+    if lines:
+        part("Line times: time added, Fathom ÷ line_profiler and ÷ pprofile (geometric means)",
+             lines_summary(lines))
+        part("Line times: time added, Fathom ÷ line_profiler",
+             lines_ratios(lines, "fathom-lines", "line_profiler"))
+        if any("pprofile" in times["cpu"] for programs in lines.values()
+               for times in programs.values()):
+            part("Line times of everything: time added, Fathom ÷ pprofile",
+                 lines_ratios(lines, "fathom-all", "pprofile", 4))
+        for version, programs in lines.items():
+            part(f"Python {version}: line times, nanoseconds added per line run",
+                 lines_detail(programs))
     if data.get("whole"):
         part("Whole processes: time added by `fathom run --calls -o` ÷ by `python -m cProfile -o`",
              whole_summary(data["whole"]))

@@ -6,6 +6,10 @@ The job names the program, the variants, the rounds and the number of loops (0: 
 take about `seconds`). A round runs every variant once, in an order that moves on by one each round,
 so that no variant always follows the same other one. Clocks: the CPU time of the process, which
 leaves out what the machine gave to others, and wall time beside it.
+
+A program of the group `lines` is loaded anew for each measurement: line_profiler changes the code
+of the functions named to it, and events asked for leave their traces in code. pprofile, many times
+slower than the program, gets a part of the loops, and its times are scaled up.
 """
 
 import cProfile
@@ -15,6 +19,7 @@ import os
 import sys
 import time
 
+import lines
 import suite
 
 
@@ -129,9 +134,16 @@ VARIANTS = {
 }
 
 
+SLOW = ("yappi", "yappi-python", "pprofile")
+PPROFILE_PART = 20  # it runs every 20th of the loops
+
+
 def measure(work, loops, variant, want_calls):
-    """CPU seconds, wall seconds and, if wanted, the number of calls recorded."""
-    tool = VARIANTS[variant]()
+    """CPU seconds, wall seconds and, if wanted, the number of calls (of lines: hits) recorded."""
+    whole = loops
+    if variant == "pprofile":
+        loops = max(1, loops // PPROFILE_PART)
+    tool = lines.VARIANTS[variant](work) if variant in lines.VARIANTS else VARIANTS[variant]()
     gc.collect()
     wall = time.perf_counter()
     cpu = time.process_time()
@@ -144,7 +156,7 @@ def measure(work, loops, variant, want_calls):
     wall = time.perf_counter() - wall
     # yappi keeps one table for all and must be emptied each time.
     calls = tool.calls() if want_calls or variant.startswith("yappi") else None
-    return cpu, wall, calls
+    return cpu * whole / loops, wall * whole / loops, calls
 
 
 def calibrate(work, seconds):
@@ -157,20 +169,27 @@ def calibrate(work, seconds):
         loops = max(loops * 2, min(loops * 10, int(loops * seconds / 3 / max(cpu, 1e-6))))
 
 
+def load(job):
+    work = suite.load(job["program"], job["pyperformance"])
+    work(1)
+    return work
+
+
 def main():
     with open(sys.argv[1]) as file:
         job = json.load(file)
     sys.stdout = sys.stderr = open(os.devnull, "w")
-    work = suite.load(job["program"], job["pyperformance"])
-    work(1)
+    work = load(job)
     loops = job["loops"] or calibrate(work, job["seconds"])
     rounds, calls = [], {}
     for number in range(job["rounds"]):
         variants = [v for v in job["variants"]
-                    if not v.startswith("yappi") or number < job["slow_rounds"]]
+                    if v not in SLOW or number < job["slow_rounds"]]
         turn = number % len(variants)
         times = {}
         for variant in variants[turn:] + variants[:turn]:
+            if job["program"].startswith("lines/"):
+                work = load(job)
             cpu, wall, counted = measure(work, loops, variant, number == 0 and job["count"])
             times[variant] = [cpu, wall]
             if counted is not None:
