@@ -87,6 +87,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     c->calls = options->calls;
     c->c_calls = options->c_calls && options->calls;
     c->lines_on = options->lines != NULL;
+    c->lines_split = options->lines_split;
     copy_path(c->lines_patterns, sizeof c->lines_patterns, options->lines);
     c->keep_code = options->keep_code;
     c->timer = Py_XNewRef(options->timer);

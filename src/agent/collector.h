@@ -77,6 +77,7 @@ struct fm_options {
     bool c_calls;
     const char *lines; /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
     bool keep_code;    /* hold code objects so that getstats() can show them */
+    bool lines_split;      /* physical lines, not statements */
     PyObject *timer;   /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
     double timer_unit;
 };
@@ -93,7 +94,7 @@ struct fm_collector {
     bool hooked;  /* receiving events; a paused collector does, and passes them over */
     bool forked;  /* in a child that has not begun its own store yet */
     bool calls, c_calls, keep_code;
-    bool lines_on;
+    bool lines_on, lines_split;
     char lines_patterns[1024];
     PyObject *marked; /* {address: code object} whose lines were asked for one by one, or NULL */
     PyObject *timer;

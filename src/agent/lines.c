@@ -100,7 +100,7 @@ static int last_line(PyCodeObject *code)
     return last;
 }
 
-static struct fm_func_lines *new_map(PyCodeObject *code)
+static struct fm_func_lines *new_map(const struct fm_collector *c, PyCodeObject *code)
 {
     int first = code->co_firstlineno, count = last_line(code) - first + 1;
     if (first < 0 || count < 1 || count > MAX_LINES)
@@ -110,7 +110,7 @@ static struct fm_func_lines *new_map(PyCodeObject *code)
     struct fm_live_line **records = fm_agent_alloc((size_t)count * sizeof *records);
     if (!map || !statement || !records)
         return NULL;
-    const struct statements *s = statements_of(code);
+    const struct statements *s = c->lines_split ? &no_statements : statements_of(code);
     for (int i = 0; i < count; i++) {
         size_t line = (size_t)(first + i) - 1; /* from 0, in the file */
         int begins = line < s->count ? (int)s->first[line] + 1 : first + i;
@@ -133,7 +133,7 @@ struct fm_func_lines *fm_lines_of(struct fm_collector *c, struct fm_func *f, PyC
     enum fm_chosen chosen =
         c->lines_patterns[0] ? fm_choose(c->lines_patterns, code) : FM_CHOSEN_NOT;
     if (chosen)
-        f->lines = new_map(code);
+        f->lines = new_map(c, code);
     if (f->lines)
         f->lines->marked = chosen == FM_CHOSEN_BY_NAME;
     else if (c->lines_patterns[0] && !f->id && fm_choose_is_mine(code))
@@ -146,7 +146,7 @@ int fm_lines_mark(struct fm_collector *c, PyCodeObject *code)
 {
     struct fm_func *f = fm_function_of_code(c, code);
     if (f && !f->lines)
-        f->lines = new_map(code);
+        f->lines = new_map(c, code);
     if (!f || !f->lines) {
         PyErr_NoMemory();
         return -1;

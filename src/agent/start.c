@@ -123,7 +123,7 @@ static void offer_decorator(void)
 
 EXPORT int fathom_agent_start(const char *config)
 {
-    char folder[512], more[512], c_calls[8], calls[8], lines[1024];
+    char folder[512], more[512], c_calls[8], calls[8], lines[1024], split[8];
     if (running || !config_value(config, "folder", folder, sizeof folder))
         return -1;
     struct fm_options options = { .folder = folder };
@@ -134,6 +134,8 @@ EXPORT int fathom_agent_start(const char *config)
     options.calls = !config_value(config, "calls", calls, sizeof calls) || strcmp(calls, "0") != 0;
     if (config_value(config, "lines", lines, sizeof lines))
         options.lines = lines;
+    options.lines_split =
+        config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
     uint64_t since = fm_clock_ticks();
     struct fm_raised raised = fm_python_put_aside();
     cost = fm_calibrate(&options);

@@ -204,10 +204,6 @@ static int open_subject(struct subject *s, struct fm_report_options *o, struct f
     /* A file of another tool names its sources but does not hold them. */
     if (fm_part_is_of_lines(o->part) && !s->p->processes.len && !s->p->sources.len)
         fm_sources_embed(s->p);
-    if (fm_part_is_of_lines(o->part) && o->split_lines && s->p->processes.len)
-        fputs("fathom report: a statement over several lines is recorded as one, on its first "
-              "line: there is nothing for --split-lines to split\n",
-              stderr);
     return fm_report_options_settle(o, s->p->lines.marked.len > 0, err);
 }
 

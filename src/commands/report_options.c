@@ -29,7 +29,6 @@ static const char help[] =
     "                        with a + in front in addition to the usual ones\n"
     "      --unit UNIT       of the times: s, ms, us, ns, auto\n"
     "      --skip-zero       without functions that never ran, also if they were marked\n"
-    "      --split-lines     the lines of a statement one by one, where they were recorded so\n"
     "\n"
     "Which part of it:\n"
     "  -s, --sort KEY,…      calls cumulative filename line module name nfl pcalls stdname time\n"
@@ -81,7 +80,6 @@ enum {
     OPT_COLUMNS,
     OPT_UNIT,
     OPT_SKIP_ZERO,
-    OPT_SPLIT_LINES,
 };
 
 static const struct option options[] = {
@@ -119,7 +117,6 @@ static const struct option options[] = {
     { "columns", required_argument, NULL, OPT_COLUMNS },
     { "unit", required_argument, NULL, OPT_UNIT },
     { "skip-zero", no_argument, NULL, OPT_SKIP_ZERO },
-    { "split-lines", no_argument, NULL, OPT_SPLIT_LINES },
     { 0 },
 };
 
@@ -242,9 +239,6 @@ static bool take_lines(struct fm_report_options *o, int option)
     case OPT_SKIP_ZERO:
         o->skip_zero = true;
         return true;
-    case OPT_SPLIT_LINES:
-        o->split_lines = true;
-        return true;
     }
     return false;
 }
@@ -258,8 +252,7 @@ static void remember(struct fm_report_options *o, int option)
     } of_lines[] = { { OPT_SUMMARIZE, "--summarize" },
                      { OPT_COLUMNS, "--columns" },
                      { OPT_UNIT, "--unit" },
-                     { OPT_SKIP_ZERO, "--skip-zero" },
-                     { OPT_SPLIT_LINES, "--split-lines" } };
+                     { OPT_SKIP_ZERO, "--skip-zero" } };
     static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE, OPT_THREADS, OPT_PROCESSES,
                                  OPT_SOURCE,  OPT_LINES,   OPT_HOT,  OPT_ANNOTATE };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {

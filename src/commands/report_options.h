@@ -26,7 +26,7 @@ struct fm_report_options {
     const char *function; /* of --callers=, --callees=, --lines=; NULL: every function */
     struct fm_lines_view view;
     const char *of_lines; /* an option that only tables of lines have, or NULL */
-    bool skip_zero, split_lines;
+    bool skip_zero;
     struct fm_query query;
     bool sorted, limited; /* the user said so */
     bool strip_dirs;

@@ -64,7 +64,8 @@ static char *run_entry(const char *library, const char *agents, const struct fm_
                    folder->path, SEPARATOR, agents, SEPARATOR, library, SEPARATOR, options->c_calls,
                    SEPARATOR, options->calls);
     if (options->lines)
-        fm_buffer_addf(&buf, "%clines=%s", SEPARATOR, options->patterns);
+        fm_buffer_addf(&buf, "%clines=%s%csplit=%d", SEPARATOR, options->patterns, SEPARATOR,
+                       options->split_lines);
     if (folder->more)
         fm_buffer_addf(&buf, "%cmore=%s", SEPARATOR, folder->more);
     return fm_buffer_detach(&buf);

@@ -20,6 +20,7 @@ static const char help[] =
     "                  outside the standard library and installed packages), all, or a function,\n"
     "                  class, module or file name or glob; may be repeated. Functions decorated\n"
     "                  with @profile are always in. With --calls too: both at once\n"
+    "  --split-lines   with --lines: each line of a statement over several lines by itself\n"
     "  --no-c-calls    leave out calls of C functions; costs less\n"
     "  -o NAME         the recording; default: app.fathom, app-2.fathom, …\n"
     "                  NAME.prof or NAME.pstats: in the format of cProfile\n"
@@ -108,6 +109,10 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
     }
     if (take_flag("--lines", words, at))
         return add_pattern(options, "mine");
+    if (take_flag("--split-lines", words, at)) {
+        options->split_lines = true;
+        return -1;
+    }
     if (strncmp(word, "--lines=", strlen("--lines=")) == 0) {
         *at += 1;
         return add_pattern(options, word + strlen("--lines="));
@@ -139,6 +144,8 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
         rc = parse_one(options, argv, &at);
     if (rc >= 0)
         return rc;
+    if (options->split_lines && !options->lines)
+        return fm_verb_usage("run", "--split-lines goes with --lines");
     if (!options->lines)
         options->calls = true; /* the collector when none is asked for */
     if (at >= argc)

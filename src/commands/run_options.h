@@ -14,6 +14,7 @@ struct fm_run_options {
     bool calls;           /* every call */
     bool c_calls;         /* … and every C call */
     bool lines;           /* lines of the functions that `patterns` chooses */
+    bool split_lines;     /* physical lines, not statements */
     char patterns[1024];  /* separated by commas; see agent/choose.h */
     char **command;     /* NULL-terminated, at least one word */
 };

@@ -705,6 +705,27 @@ def test_functions_that_look_alike(record):
     assert sorted(f["hits"] for f in twins) == [1, 2]
 
 
+def test_physical_lines_on_request(record):
+    """A call over three lines: its name, its two arguments, and back to the call itself."""
+    program = """
+        def add(a, b):
+            return a + b
+        def work():
+            x = add(
+                1,
+                2,
+            )
+            return x
+        work()
+        """
+    first = hits_by_function(record(program))["work"]
+    assert list(first.values()) == [1, 1]
+    apart = hits_by_function(record(program, "--lines", "--split-lines"))["work"]
+    call, one, two, back = apart
+    assert (one, two, back) == (call + 1, call + 2, call + 4)
+    assert apart[one] == apart[two] == apart[back] == 1 and apart[call] >= 1
+
+
 # ---- choosing
 
 

@@ -475,9 +475,6 @@ def test_what_does_not_go_with_lines(recording):
     assert "--fold" in fails(2, "report", "--lines", "--fold", "x", recording)
     assert "--unit" in fails(2, "report", "--tree", "--unit", "s", recording)
     assert "pstats has no such" in fails(2, "report", "--lines", "--pstats", recording)
-    done = fathom("report", recording, "--lines", "--split-lines")
-    assert done.returncode == 0 and done.stderr.count(b"\n") == 1
-    assert b"first line" in done.stderr
 
 
 def test_source_that_changed_or_is_gone(folder):
