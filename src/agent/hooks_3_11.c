@@ -215,7 +215,7 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     PyCodeObject *code = frame->f_frame->f_code;
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
-        struct fm_thread *t = c->lines_on ? fm_current[c->slot] : NULL;
+        struct fm_thread *t = c->lines_on ? fm_collector_thread(c) : NULL;
         if (!t || t->top->key != (uintptr_t)code)
             continue;
         uint64_t now = fm_collector_now(c);
@@ -343,6 +343,52 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
     return result;
 }
 
+/* ---- is the hook told of every call? ------------------------------------------------------ */
+
+static unsigned probe_count;
+
+static PyObject *on_probe(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    probe_count++;
+    return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+}
+
+/* Before 3.11.4 a specialised subscription enters __getitem__ without asking the hook
+ * (cpython#104405). Try it: a warm loop of 60 subscriptions must be 60 frames and those of the
+ * code. */
+static bool hook_sees_everything(void)
+{
+    static const char program[] = "class C:\n"
+                                  "    def __getitem__(self, i): return i\n"
+                                  "def loop(c):\n"
+                                  "    for i in (0, 1, 2) * 20: c[i]\n"
+                                  "loop(C())\n"
+                                  "loop(C())\n";
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    PyObject *globals = PyDict_New();
+    PyObject *code = globals ? Py_CompileString(program, "<fathom>", Py_file_input) : NULL;
+    probe_count = 0;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, on_probe);
+    PyObject *done = code ? PyEval_EvalCode(code, globals, globals) : NULL;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    bool all =
+        done && probe_count == 1 + 1 + 2 + 120; /* module, class body, loops, subscriptions */
+    Py_XDECREF(done);
+    Py_XDECREF(code);
+    Py_XDECREF(globals);
+    PyErr_Clear();
+    return all;
+}
+
+/* Asked once: the interpreter does not change. */
+static bool hook_is_exact(void)
+{
+    static int known = -1;
+    if (known < 0)
+        known = hook_sees_everything();
+    return known;
+}
+
 /* ---- installing -------------------------------------------------------------------------- */
 
 int fm_hooks_install(struct fm_collector *c)
@@ -355,7 +401,7 @@ int fm_hooks_install(struct fm_collector *c)
     source.interpreter = interpreter;
     source.collectors[source.count++] = c;
     source.lines += c->lines_on;
-    if (c->c_calls || source.profiling ||
+    if (c->c_calls || source.profiling || (!source.evaluating && !hook_is_exact()) ||
         _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
         use_profile_functions();
     } else if (!source.evaluating) {

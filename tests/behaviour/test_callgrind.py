@@ -72,6 +72,12 @@ def ours(path) -> list[dict]:
     return table(path, "-n", "all")["functions"]
 
 
+def sometimes_outermost(row) -> bool:
+    """The interpreter calls its import system both from Python and by itself before the program. Such
+    outermost calls have no place in the format: what is called and outermost has too little there."""
+    return row["file"].startswith("<frozen")
+
+
 def test_self_times_as_callgrind_annotate_shows_them(recording, exported):
     shown = annotate(exported)
     expected: dict[str, int] = {}
@@ -88,7 +94,7 @@ def test_total_times_as_callgrind_annotate_shows_them(recording, exported):
     shown = annotate(exported, inclusive=True)
     names = [label(row) for row in ours(recording)]
     for row in ours(recording):
-        if names.count(label(row)) == 1:
+        if names.count(label(row)) == 1 and not sometimes_outermost(row):
             assert shown[label(row)] == row["total_ns"], row
 
 
@@ -100,8 +106,9 @@ def test_recursion_and_twins_are_told_apart(exported):
 
 
 def test_read_back(recording, exported):
-    before = {label(row): row for row in ours(recording) if "<lambda>" not in row["name"]}
-    after = {label(row): row for row in ours(exported) if "<lambda>" not in row["name"]}
+    before, after = ({label(row): row for row in ours(path)
+                      if "<lambda>" not in row["name"] and not sometimes_outermost(row)}
+                     for path in (recording, exported))
     assert before.keys() == after.keys()
     for name, row in before.items():
         for key in ("self_ns", "total_ns", "line"):
