@@ -58,6 +58,7 @@ void fm_collector_forget(struct fm_collector *c)
     c->thread_count = 0;
     c->overflow_root = NULL;
     c->free_threads = NULL; /* their stacks lay in the store */
+    c->nowhere.last_child = (uintptr_t)&fm_no_child;
 }
 
 /* Begin a new, empty store. */
@@ -108,8 +109,9 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
 
 void fm_collector_free(struct fm_collector *c)
 {
-    if (!c)
-        return;
+    if (!c || c->in_timer)
+        return; /* in a timer: leaked rather than taken away under its caller */
+    struct fm_raised raised = fm_python_put_aside(); /* objects die while exceptions are raised */
     if (fm_collector_stop(c) < 0)
         PyErr_Clear();
     collectors[c->slot] = NULL;
@@ -118,6 +120,7 @@ void fm_collector_free(struct fm_collector *c)
     Py_XDECREF(c->timer);
     Py_XDECREF(c->marked);
     PyMem_RawFree(c);
+    fm_python_put_back(raised);
 }
 
 int fm_collector_start(struct fm_collector *c)
@@ -128,11 +131,21 @@ int fm_collector_start(struct fm_collector *c)
     return 0;
 }
 
+/* What the timer's caller is working on must stay: −1 with an exception from inside a timer. */
+static int refuse_in_timer(const struct fm_collector *c)
+{
+    if (c->in_timer)
+        PyErr_SetString(PyExc_RuntimeError, "the profiler cannot be changed from inside its timer");
+    return c->in_timer ? -1 : 0;
+}
+
 int fm_collector_stop(struct fm_collector *c)
 {
     bool was_running = c->running;
     if (!c->hooked)
         return 0;
+    if (refuse_in_timer(c) < 0)
+        return -1;
     c->hooked = c->running = false;
     int rc = fm_hooks_remove(c);
     fm_threads_detach_all(c);
@@ -145,16 +158,20 @@ int fm_collector_pause(struct fm_collector *c)
 {
     if (!FM_HAS_MONITORING || !c->lines_on || c->calls || c->lines_patterns[0])
         return fm_collector_stop(c);
-    if (c->running) {
-        c->running = false;
-        fm_threads_detach_all(c);
-        fm_collector_mark_end(c);
-    }
+    if (!c->running)
+        return 0;
+    if (refuse_in_timer(c) < 0)
+        return -1;
+    c->running = false;
+    fm_threads_detach_all(c);
+    fm_collector_mark_end(c);
     return 0;
 }
 
 int fm_collector_clear(struct fm_collector *c)
 {
+    if (refuse_in_timer(c) < 0)
+        return -1;
     fm_threads_detach_all(c);
     fm_collector_forget(c);
     return open_store(c);
@@ -185,6 +202,8 @@ static void describe_timer(struct fm_collector *c)
 
 PyObject *fm_collector_snapshot(struct fm_collector *c)
 {
+    if (!c->store.header)
+        return PyErr_NoMemory();
     if (c->running)
         fm_collector_mark_end(c);
     if (c->timer)
@@ -208,7 +227,10 @@ PyObject *fm_collector_snapshot(struct fm_collector *c)
 uint64_t fm_collector_timer(struct fm_collector *c)
 {
     struct fm_raised raised = fm_python_put_aside();
+    bool outer = c->in_timer;
+    c->in_timer = true;
     PyObject *value = PyObject_CallNoArgs(c->timer);
+    c->in_timer = outer;
     uint64_t ticks = 0;
     if (value && c->timer_unit > 0)
         ticks = (uint64_t)PyLong_AsLongLong(value);
@@ -346,6 +368,7 @@ void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, cons
               uint64_t now)
 {
     struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)t->top->node;
+    uint64_t func = t->top->func;
     struct fm_live_line *line = NULL;
     int last_line = 0;
     bool matched = t->top->key == (uintptr_t)key;
@@ -362,6 +385,7 @@ void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, cons
         pause = new_pause(c, frame);
     if (pause) {
         pause->node = node;
+        pause->func = func;
         pause->line = line;
         pause->last_line = last_line;
         pause->since_ticks = now;
@@ -379,12 +403,14 @@ void fm_resume(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, c
         resumed->resumes++;
     struct fm_pause *pause = find_pause(c, frame);
     uint64_t now = fm_collector_now(c);
+    if (pause && pause->func != t->top->func)
+        pause->node = NULL; /* of another generator that was dropped; this one has its address */
     if (pause && pause->node) {
         struct fm_live_resumed *paused = resumed_of(c, pause->node);
         if (paused)
-            paused->suspended_ticks += now - pause->since_ticks;
+            paused->suspended_ticks += fm_elapsed(pause->since_ticks, now);
         if (pause->line)
-            pause->line->suspended_ticks += now - pause->since_ticks;
+            pause->line->suspended_ticks += fm_elapsed(pause->since_ticks, now);
     }
     fm_opened(t, now);
     if (c->lines_on) {

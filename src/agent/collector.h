@@ -65,6 +65,7 @@ struct fm_thread {
 /* A generator between yield and resume. */
 struct fm_pause {
     const void *frame;
+    uint64_t func;             /* as in the thread's frames */
     struct fm_live_node *node; /* NULL while it runs */
     struct fm_live_line *line; /* on which it waits, or NULL */
     int last_line;
@@ -77,7 +78,7 @@ struct fm_options {
     bool c_calls;
     const char *lines; /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
     bool keep_code;    /* hold code objects so that getstats() can show them */
-    bool lines_split;      /* physical lines, not statements */
+    bool lines_split;  /* physical lines, not statements */
     PyObject *timer;   /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
     double timer_unit;
 };
@@ -90,9 +91,10 @@ struct fm_inherited {
 
 struct fm_collector {
     int slot;
-    bool running; /* recording */
-    bool hooked;  /* receiving events; a paused collector does, and passes them over */
-    bool forked;  /* in a child that has not begun its own store yet */
+    bool running;  /* recording */
+    bool hooked;   /* receiving events; a paused collector does, and passes them over */
+    bool in_timer; /* the program's timer is running: nothing may be taken away under it */
+    bool forked;   /* in a child that has not begun its own store yet */
     bool calls, c_calls, keep_code;
     bool lines_on, lines_split;
     char lines_patterns[1024];
@@ -219,14 +221,21 @@ static inline void fm_opened(struct fm_thread *t, uint64_t now)
     t->live->depth++;
 }
 
-static inline void fm_enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f,
+static inline bool fm_enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f,
                             const void *key)
 {
     struct fm_live_node *node = fm_push(c, t, f, key);
     if (!node)
-        return;
+        return false;
     node->calls++;
     fm_opened(t, fm_collector_now(c));
+    return true;
+}
+
+/* Clocks of different cores may disagree, and a program's own timer may go backwards. */
+static inline uint64_t fm_elapsed(uint64_t since, uint64_t now)
+{
+    return (int64_t)(now - since) > 0 ? now - since : 0;
 }
 
 /* Close the innermost call, whatever it is. */
@@ -234,7 +243,7 @@ static inline void fm_pop(struct fm_thread *t, uint64_t now)
 {
     struct fm_live_frame *frame = t->top;
     struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)frame->node;
-    uint64_t ticks = now - frame->enter_ticks;
+    uint64_t ticks = fm_elapsed(frame->enter_ticks, now);
     node->total_ticks += ticks;
     if (ticks < node->min_ticks)
         node->min_ticks = ticks;

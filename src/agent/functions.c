@@ -11,6 +11,7 @@
 #define MAX_TWINS 1024
 
 Py_ssize_t fm_code_index[FM_SLOTS] = { -1, -1, -1 };
+Py_ssize_t fm_listen_index[FM_SLOTS] = { -1, -1, -1 };
 struct fm_c_cache_entry fm_c_cache[FM_SLOTS][FM_C_CACHE];
 
 /* Of each slot: every function, Python functions by identity, C functions by definition, and how
@@ -40,6 +41,9 @@ int fm_functions_prepare(int slot)
     }
     for (size_t i = 0; i < FM_C_CACHE; i++)
         fm_c_cache[slot][i].func = &no_function;
+    fm_listen_index[slot] = fm_python_code_extra_request(NULL);
+    if (fm_listen_index[slot] < 0)
+        return -1;
     fm_code_index[slot] = index;
     return 0;
 }

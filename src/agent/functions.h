@@ -23,7 +23,8 @@ struct fm_c_cache_entry {
     struct fm_func *func;
 };
 
-extern Py_ssize_t fm_code_index[FM_SLOTS];
+extern Py_ssize_t fm_code_index[FM_SLOTS];   /* code extra: the struct fm_func */
+extern Py_ssize_t fm_listen_index[FM_SLOTS]; /* code extra: whose lines are listened to */
 extern struct fm_c_cache_entry fm_c_cache[FM_SLOTS][FM_C_CACHE];
 
 /* Get the slot ready for use in this interpreter; −1 with an exception. */

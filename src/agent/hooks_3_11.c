@@ -77,8 +77,7 @@ static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject 
 
 static void enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key)
 {
-    fm_enter(c, t, f, key);
-    if (c->lines_on)
+    if (fm_enter(c, t, f, key) && c->lines_on)
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
 }
 
@@ -233,7 +232,8 @@ static bool has_trace_function(PyThreadState *thread)
         return true;
     if (thread->c_tracefunc) {
         for (int i = 0; i < source.count; i++)
-            source.collectors[i]->store.header->lost[FM_LIVE_LOST_HOOK]++;
+            if (source.collectors[i]->store.header)
+                source.collectors[i]->store.header->lost[FM_LIVE_LOST_HOOK]++;
         return false;
     }
     struct fm_raised raised = fm_python_put_aside();
@@ -401,7 +401,7 @@ int fm_hooks_install(struct fm_collector *c)
     source.interpreter = interpreter;
     source.collectors[source.count++] = c;
     source.lines += c->lines_on;
-    if (c->c_calls || source.profiling || (!source.evaluating && !hook_is_exact()) ||
+    if (c->c_calls || c->timer || source.profiling || (!source.evaluating && !hook_is_exact()) ||
         _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
         use_profile_functions();
     } else if (!source.evaluating) {

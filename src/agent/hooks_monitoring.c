@@ -69,11 +69,12 @@ static PyObject *new_callback(struct fm_collector *c, vectorcallfunc function)
 
 /* ---- installing -------------------------------------------------------------------------- */
 
-/* A tool id that nobody has: 3 and 4 have no meaning by convention, the others only if need be. An
- * id that belongs to somebody is never touched. */
+/* A tool id that nobody has. 5 first: it is meant for optimisers, and no program is likely to miss
+ * it, while 3 and 4 are what programs take for their own tools. An id of somebody's is never
+ * touched. */
 static int take_tool_id(PyObject *monitoring)
 {
-    static const int preferred[] = { 4, 3, 5, 2, 1, 0 };
+    static const int preferred[] = { 5, 4, 3, 2, 1, 0 };
     for (size_t i = 0; i < sizeof preferred / sizeof *preferred; i++) {
         PyObject *done =
             PyObject_CallMethod(monitoring, "use_tool_id", "is", preferred[i], "fathom");
@@ -107,6 +108,7 @@ static long register_event(struct fm_hooks *hooks, struct fm_collector *c, int e
     if (!old)
         value = -1;
     Py_XDECREF(old);
+    Py_XSETREF(hooks->callbacks[event], c ? Py_XNewRef(callback) : NULL);
     Py_XDECREF(callback);
     Py_XDECREF(bit);
     Py_XDECREF(events);
@@ -163,6 +165,31 @@ static int set_local_events(struct fm_hooks *hooks, PyCodeObject *code, long eve
     return done ? 0 : -1;
 }
 
+/* Remember a code object weakly, so that what the program drops goes away; dead ones are swept out
+ * when the list has doubled. */
+static int remember_code(struct fm_hooks *hooks, PyCodeObject *code)
+{
+    if (!hooks->listened && !(hooks->listened = PyList_New(0)))
+        return -1;
+    if (PyList_GET_SIZE(hooks->listened) >= hooks->sweep_at) {
+        Py_ssize_t kept = 0, size = PyList_GET_SIZE(hooks->listened);
+        for (Py_ssize_t i = 0; i < size; i++) {
+            PyObject *reference = PyList_GET_ITEM(hooks->listened, i);
+            PyObject *alive = fm_python_weak_target(reference);
+            if (alive && kept != i)
+                PyList_SetItem(hooks->listened, kept, Py_NewRef(reference));
+            kept += alive != NULL;
+            Py_XDECREF(alive);
+        }
+        PyList_SetSlice(hooks->listened, kept, size, NULL);
+        hooks->sweep_at = kept * 2 + 1024;
+    }
+    PyObject *reference = PyWeakref_NewRef((PyObject *)code, NULL);
+    int rc = reference ? PyList_Append(hooks->listened, reference) : -1;
+    Py_XDECREF(reference);
+    return rc;
+}
+
 int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
 {
     struct fm_hooks *hooks = c->hooks;
@@ -170,24 +197,24 @@ int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
     for (int event = FM_START; event <= FM_LINE; event++)
         if (!is_global(c, event))
             events |= hooks->bits[event];
-    if (fm_table_find(&hooks->local, (uint64_t)(uintptr_t)code))
+    if (fm_hooks_listen_to(c, code))
         return 0;
-    if (!fm_table_set(&hooks->local, (uint64_t)(uintptr_t)code, Py_NewRef((PyObject *)code)))
+    if (remember_code(hooks, code) < 0 ||
+        fm_python_code_extra_set(code, fm_listen_index[c->slot], hooks->serial) < 0)
         return -1;
     return set_local_events(hooks, code, events);
 }
 
-static void release_local(struct fm_hooks *hooks)
+/* Take the events of single functions back, if the tool id is still ours. */
+static void release_local(struct fm_hooks *hooks, bool ours)
 {
-    for (size_t i = 0; i < hooks->local.cap; i++) {
-        PyObject *code = hooks->local.slots[i].value;
-        if (!hooks->local.slots[i].key)
-            continue;
-        if (set_local_events(hooks, (PyCodeObject *)code, 0) < 0)
+    for (Py_ssize_t i = 0; ours && hooks->listened && i < PyList_GET_SIZE(hooks->listened); i++) {
+        PyObject *code = fm_python_weak_target(PyList_GET_ITEM(hooks->listened, i));
+        if (code && set_local_events(hooks, (PyCodeObject *)code, 0) < 0)
             PyErr_Clear();
-        Py_DECREF(code);
+        Py_XDECREF(code);
     }
-    fm_table_release(&hooks->local);
+    Py_CLEAR(hooks->listened);
 }
 
 int fm_hooks_install(struct fm_collector *c)
@@ -197,8 +224,11 @@ int fm_hooks_install(struct fm_collector *c)
         PyErr_NoMemory();
         return -1;
     }
+    static uintptr_t serial;
     c->hooks = hooks;
     hooks->tool_id = -1;
+    hooks->serial = (void *)++serial;
+    hooks->sweep_at = 1024;
     hooks->monitoring = Py_XNewRef(PySys_GetObject("monitoring"));
     if (hooks->monitoring)
         hooks->missing = PyObject_GetAttrString(hooks->monitoring, "MISSING");
@@ -206,7 +236,7 @@ int fm_hooks_install(struct fm_collector *c)
         hooks->disable = PyObject_GetAttrString(hooks->monitoring, "DISABLE");
     if (hooks->disable)
         hooks->tool_id = take_tool_id(hooks->monitoring);
-    if (hooks->tool_id < 0)
+    if (hooks->tool_id < 0 && c->store.header)
         c->store.header->lost[FM_LIVE_LOST_TOOL_ID]++;
     if (hooks->tool_id < 0 || listen(hooks, c) < 0) {
         struct fm_raised raised = fm_python_put_aside();
@@ -219,31 +249,50 @@ int fm_hooks_install(struct fm_collector *c)
     return 0;
 }
 
+/* Is the tool id still ours? The program may have freed it, and given it to somebody else. */
+static bool owns_tool_id(const struct fm_hooks *hooks)
+{
+    PyObject *name = PyObject_CallMethod(hooks->monitoring, "get_tool", "i", hooks->tool_id);
+    bool ours =
+        name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "fathom") == 0;
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return ours;
+}
+
+static void give_tool_id_back(struct fm_hooks *hooks)
+{
+    if (set_events(hooks, 0) < 0)
+        PyErr_Clear();
+    for (int event = 0; event < FM_EVENT_COUNT; event++)
+        if (register_event(hooks, NULL, event) < 0)
+            PyErr_Clear();
+    PyObject *done = PyObject_CallMethod(hooks->monitoring, "free_tool_id", "i", hooks->tool_id);
+    Py_XDECREF(done);
+    PyErr_Clear();
+}
+
 int fm_hooks_remove(struct fm_collector *c)
 {
     struct fm_hooks *hooks = c->hooks;
-    int rc = 0;
     if (!hooks)
         return 0;
-    if (hooks->tool_id >= 0) {
-        if (set_events(hooks, 0) < 0)
-            rc = -1;
-        release_local(hooks);
-        for (int event = 0; event < FM_EVENT_COUNT && rc == 0; event++)
-            if (register_event(hooks, NULL, event) < 0)
-                rc = -1;
-        PyObject *done =
-            PyObject_CallMethod(hooks->monitoring, "free_tool_id", "i", hooks->tool_id);
-        Py_XDECREF(done);
-        if (!done)
-            rc = -1;
-    }
+    /* Whatever happens below, no event reaches the collector any more. */
+    for (int event = 0; event < FM_EVENT_COUNT; event++)
+        if (hooks->callbacks[event])
+            ((struct fm_callback *)hooks->callbacks[event])->collector = NULL;
+    bool ours = hooks->tool_id >= 0 && owns_tool_id(hooks);
+    release_local(hooks, ours);
+    if (ours)
+        give_tool_id_back(hooks);
+    for (int event = 0; event < FM_EVENT_COUNT; event++)
+        Py_XDECREF(hooks->callbacks[event]);
     Py_XDECREF(hooks->missing);
     Py_XDECREF(hooks->disable);
     Py_XDECREF(hooks->monitoring);
     PyMem_RawFree(hooks);
     c->hooks = NULL;
-    return rc;
+    return 0;
 }
 
 #endif

@@ -34,17 +34,24 @@ static struct statements *read_statements(const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return NULL;
-    void *text = MAP_FAILED;
+    /* Read, not mapped: a file that is cut meanwhile must not kill the program. */
+    char *text = MAP_FAILED;
+    size_t len = 0;
+    ssize_t got = 0;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size && st.st_size <= MAX_SOURCE_BYTES)
-        text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        text = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0);
+    while (text != MAP_FAILED && len < (size_t)st.st_size &&
+           (got = read(fd, text + len, (size_t)st.st_size - len)) > 0)
+        len += (size_t)got;
     close(fd);
     if (text == MAP_FAILED)
         return NULL;
-    size_t count = fm_statements_lines(text, (size_t)st.st_size);
+    size_t count = fm_statements_lines(text, len);
     struct statements *s = fm_agent_alloc(sizeof *s + count * sizeof s->first[0]);
     if (s) {
         s->count = count;
-        fm_statements_map(text, (size_t)st.st_size, s->first, count);
+        fm_statements_map(text, len, s->first, count);
     }
     munmap(text, (size_t)st.st_size);
     return s;
@@ -184,6 +191,12 @@ struct fm_live_line *fm_lines_record(struct fm_collector *c, struct fm_func *f, 
     return line;
 }
 
+void fm_lines_halve(struct fm_live_line *line)
+{
+    for (int i = 0; i < FM_LIVE_LINE_BUCKETS; i++)
+        line->buckets[i] /= 2;
+}
+
 uintptr_t fm_lines_abroad(struct fm_thread *t, const struct fm_live_line *line, int change)
 {
     uint64_t key = (uint64_t)(uintptr_t)line;
@@ -193,9 +206,9 @@ uintptr_t fm_lines_abroad(struct fm_thread *t, const struct fm_live_line *line, 
     return count;
 }
 
-bool fm_lines_make_room(struct fm_thread *t)
+bool fm_lines_make_room(struct fm_thread *t, uint32_t frames)
 {
-    size_t need = (size_t)(t->limit - t->base);
+    size_t need = frames;
     if (t->lines_cap >= need)
         return true;
     size_t bytes = need * sizeof *t->lines;

@@ -50,9 +50,12 @@ int fm_lines_mark(struct fm_collector *c, PyCodeObject *code);
 void fm_lines_reset(struct fm_func *f);
 
 /* Room for line frames beside the thread's stack; false without memory. */
-bool fm_lines_make_room(struct fm_thread *t);
+bool fm_lines_make_room(struct fm_thread *t, uint32_t frames);
 
 struct fm_live_line *fm_lines_record(struct fm_collector *c, struct fm_func *f, int offset);
+
+/* Keep the histogram's shape when a bucket is full. */
+void fm_lines_halve(struct fm_live_line *line);
 
 /* Count an activation of a line that another thread is on; how many this thread has now. */
 uintptr_t fm_lines_abroad(struct fm_thread *t, const struct fm_live_line *line, int change);
@@ -70,15 +73,17 @@ static inline void fm_line_close(struct fm_thread *t, struct fm_line_frame *lf, 
     struct fm_live_line *line = lf->line;
     if (!line)
         return;
-    uint64_t ticks = now - lf->since;
-    line->self_ticks += ticks - lf->callees;
+    uint64_t ticks = fm_elapsed(lf->since, now);
+    line->self_ticks += fm_elapsed(lf->callees, ticks);
     if (fm_line_ends(t, lf))
         line->total_ticks += ticks;
     if (ticks < line->min_ticks)
         line->min_ticks = ticks;
     if (ticks > line->max_ticks)
         line->max_ticks = ticks;
-    line->buckets[fm_live_line_bucket(ticks)]++;
+    uint32_t *bucket = &line->buckets[fm_live_line_bucket(ticks)];
+    if (__builtin_expect(++*bucket == UINT32_MAX, 0))
+        fm_lines_halve(line);
     lf->line = NULL;
 }
 
@@ -118,7 +123,7 @@ static inline void fm_line_leave(struct fm_thread *t, uint64_t now)
     struct fm_line_frame *lf = fm_line_frame_of(t);
     fm_line_close(t, lf, now);
     if (t->top > t->base)
-        lf[-1].callees += now - t->top->enter_ticks;
+        lf[-1].callees += fm_elapsed(t->top->enter_ticks, now);
 }
 
 /* A line of the innermost call, which is one of `f`, begins at `now`. */

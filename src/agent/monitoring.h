@@ -28,7 +28,7 @@ enum fm_event {
 /* Its vectorcall slot is the C function itself. */
 struct fm_callback {
     PyObject_HEAD vectorcallfunc vectorcall;
-    struct fm_collector *collector;
+    struct fm_collector *collector; /* NULL once the collector is gone: events may still come */
 };
 
 struct fm_hooks {
@@ -37,12 +37,21 @@ struct fm_hooks {
     PyObject *missing; /* sys.monitoring.MISSING: a call without arguments */
     PyObject *disable; /* sys.monitoring.DISABLE: no more of this event at this place */
     long bits[FM_EVENT_COUNT];
-    struct fm_table local; /* code objects with events of their own; we hold a reference to each */
+    PyObject *callbacks[FM_EVENT_COUNT]; /* struct fm_callback, or NULL */
+    PyObject *listened; /* weak references to code objects with events of their own, or NULL */
+    Py_ssize_t sweep_at;
+    void *serial; /* no two installations have the same; it marks such code objects */
 };
 
 static inline struct fm_collector *fm_callback_collector(PyObject *callback)
 {
     return ((struct fm_callback *)callback)->collector;
+}
+
+/* Do we listen to the events of this code already? */
+static inline bool fm_hooks_listen_to(const struct fm_collector *c, PyCodeObject *code)
+{
+    return fm_python_code_extra(code, fm_listen_index[c->slot]) == c->hooks->serial;
 }
 
 /* Callbacks by event; NULL where there is none. */

@@ -7,6 +7,8 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     struct fm_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
     if (__builtin_expect(t && f, 1))
@@ -19,6 +21,8 @@ PyObject *fm_monitoring_resume(PyObject *self, PyObject *const *args, size_t nar
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     struct fm_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
     if (__builtin_expect(t && f, 1))
@@ -30,6 +34,8 @@ static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, 
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     struct fm_thread *t = fm_collector_thread(c);
     if (__builtin_expect(t != NULL, 1))
@@ -42,6 +48,8 @@ PyObject *fm_monitoring_yield(PyObject *self, PyObject *const *args, size_t narg
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     struct fm_thread *t = fm_collector_thread(c);
     if (__builtin_expect(t != NULL, 1))
@@ -53,6 +61,8 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargs, Py
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     if (!def)
         Py_RETURN_NONE;
@@ -67,6 +77,8 @@ static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargs
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     if (!def)

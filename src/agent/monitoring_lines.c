@@ -19,6 +19,8 @@ static PyObject *lines_start(PyObject *self, PyObject *const *args, size_t nargs
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     struct fm_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
     struct fm_func_lines *lines = t && f ? fm_lines_of(c, f, (PyCodeObject *)args[0]) : NULL;
@@ -28,10 +30,10 @@ static PyObject *lines_start(PyObject *self, PyObject *const *args, size_t nargs
         return Py_NewRef(c->hooks->disable); /* from now on this function costs nothing */
     if (!t || !f)
         Py_RETURN_NONE;
-    if (lines && !fm_table_find(&c->hooks->local, (uint64_t)(uintptr_t)args[0]))
+    if (lines && !fm_hooks_listen_to(c, (PyCodeObject *)args[0]))
         listen_to_code(c, (PyCodeObject *)args[0]);
-    fm_enter(c, t, f, args[0]);
-    *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
+    if (fm_enter(c, t, f, args[0]))
+        *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
     Py_RETURN_NONE;
 }
 
@@ -39,6 +41,8 @@ static PyObject *lines_line(PyObject *self, PyObject *const *args, size_t nargs,
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     struct fm_thread *t = fm_collector_thread(c);
     if (!t || t->top->key != (uintptr_t)args[0])
@@ -54,6 +58,8 @@ static PyObject *lines_return(PyObject *self, PyObject *const *args, size_t narg
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     struct fm_thread *t = fm_collector_thread(c);
     if (!t)
@@ -71,6 +77,8 @@ static PyObject *lines_return(PyObject *self, PyObject *const *args, size_t narg
 static PyObject *lines_throw(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     struct fm_func *f = fm_python_code_extra((PyCodeObject *)args[0], fm_code_index[c->slot]);
     if (!c->running || (!c->calls && (!f || !f->lines)))
         Py_RETURN_NONE;
@@ -86,13 +94,13 @@ static PyObject *lines_call(PyObject *self, PyObject *const *args, size_t nargs,
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     struct fm_thread *t = def ? fm_collector_thread(c) : NULL;
     struct fm_func *f = t ? fm_function_of_c(c, args[2], def) : NULL;
-    if (f) {
-        fm_enter(c, t, f, def);
+    if (f && fm_enter(c, t, f, def))
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
-    }
     Py_RETURN_NONE;
 }
 
@@ -101,6 +109,8 @@ static PyObject *lines_c_return(PyObject *self, PyObject *const *args, size_t na
 {
     (void)nargs, (void)kwnames;
     struct fm_collector *c = fm_callback_collector(self);
+    if (__builtin_expect(!c, 0))
+        Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     struct fm_thread *t = def ? fm_collector_thread(c) : NULL;

@@ -100,6 +100,20 @@ static inline void fm_python_put_back(struct fm_raised raised)
 }
 #endif
 
+/* What a weak reference points to: a new reference, or NULL if it is gone. */
+static inline PyObject *fm_python_weak_target(PyObject *reference)
+{
+    PyObject *target = NULL;
+#if PY_VERSION_HEX >= 0x030d0000
+    if (PyWeakref_GetRef(reference, &target) < 0)
+        PyErr_Clear();
+#else
+    target = PyWeakref_GetObject(reference);
+    target = target && target != Py_None ? Py_NewRef(target) : NULL;
+#endif
+    return target;
+}
+
 /* The dictionary of a type, borrowed for as long as the type lives; NULL if it has none. */
 static inline PyObject *fm_python_type_dict(PyTypeObject *type)
 {

@@ -20,6 +20,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static struct fm_collector *running;
+static PyInterpreterState *interpreter; /* the one that is recorded; others are left alone */
 static struct fm_cost cost;
 
 struct fm_collector *fm_start_collector(void)
@@ -105,7 +106,9 @@ EXPORT void fathom_agent_end(void)
 
 EXPORT void fathom_agent_audit(const char *event, void *args)
 {
-    if (running && running->store.header && !running->forked && strcmp(event, "compile") == 0)
+    /* Audit hooks are told of all interpreters, and each may have a GIL of its own. */
+    if (PyInterpreterState_Get() == interpreter && running && running->store.header &&
+        !running->forked && strcmp(event, "compile") == 0)
         fm_sources_see_compile(running, args);
 }
 
@@ -139,6 +142,7 @@ EXPORT int fathom_agent_start(const char *config)
     uint64_t since = fm_clock_ticks();
     struct fm_raised raised = fm_python_put_aside();
     cost = fm_calibrate(&options);
+    interpreter = PyInterpreterState_Get();
     running = fm_collector_new(&options);
     int rc = -1;
     if (running) {

@@ -21,9 +21,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t ending;
 static bool prepared;
 
-static void close_calls(struct fm_collector *c, struct fm_thread *t)
+static void close_calls(struct fm_collector *c, struct fm_thread *t, uint64_t now)
 {
-    uint64_t now = fm_collector_now(c);
     while (t->top > t->base) {
         if (c->lines_on)
             fm_line_leave(t, now);
@@ -68,7 +67,7 @@ static void thread_ends(void *unused)
         if (!c->forked && c->store.header) {
             look_at_cpu(t);
             if (!c->timer)
-                close_calls(c, t);
+                close_calls(c, t, fm_clock_ticks());
         }
         retire(c, t);
     }
@@ -93,12 +92,36 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* The other threads are not in the child: their records are free, their variables are not ours. */
+static void keep_only(struct fm_collector *c, struct fm_thread *own)
+{
+    struct fm_thread *all = c->threads;
+    c->threads = NULL;
+    while (all) {
+        struct fm_thread *t = all;
+        all = t->next;
+        if (t == own) {
+            t->next = NULL;
+            c->threads = t;
+            continue;
+        }
+        t->live->depth = 0;
+        t->top = t->base;
+        t->next = c->free_threads;
+        c->free_threads = t;
+    }
+}
+
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
-    for (int slot = 0; slot < FM_SLOTS; slot++)
-        if (fm_collector_at(slot) && fm_fork_abandon(fm_collector_at(slot)))
+    for (int slot = 0; slot < FM_SLOTS; slot++) {
+        struct fm_collector *c = fm_collector_at(slot);
+        if (c && fm_fork_abandon(c))
             fm_current[slot] = NULL;
+        else if (c)
+            keep_only(c, fm_current[slot]);
+    }
 }
 
 int fm_threads_prepare(void)
@@ -149,8 +172,8 @@ static bool give_stack(struct fm_collector *c, struct fm_thread *t, uint32_t fra
 bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t)
 {
     int saved_errno = errno;
-    bool ok = give_stack(c, t, (uint32_t)(t->limit - t->base) * 2) &&
-              (!c->lines_on || fm_lines_make_room(t));
+    uint32_t frames = (uint32_t)(t->limit - t->base) * 2;
+    bool ok = (!c->lines_on || fm_lines_make_room(t, frames)) && give_stack(c, t, frames);
     if (!ok)
         c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
     errno = saved_errno;
@@ -166,7 +189,7 @@ static bool fill_record(struct fm_collector *c, struct fm_thread *t)
         return false;
     live->root = root->id;
     live->tid = (uint32_t)syscall(SYS_gettid);
-    live->start_ticks = live->last_ticks = fm_collector_now(c);
+    live->start_ticks = live->last_ticks = c->timer ? 0 : fm_clock_ticks();
     struct fm_live_thread *old = t->live;
     t->live = live;
     if (t->base) {
@@ -175,7 +198,7 @@ static bool fill_record(struct fm_collector *c, struct fm_thread *t)
     } else if (!give_stack(c, t, FIRST_FRAMES)) {
         return false;
     }
-    if (c->lines_on && !fm_lines_make_room(t))
+    if (c->lines_on && !fm_lines_make_room(t, (uint32_t)(t->limit - t->base)))
         return false;
     t->base[0] = (struct fm_live_frame){ .node = (uintptr_t)root };
     t->collector = c;
@@ -230,12 +253,13 @@ struct fm_thread *fm_thread_attach(struct fm_collector *c)
 
 void fm_threads_detach_all(struct fm_collector *c)
 {
+    uint64_t now = fm_collector_now(c); /* before the lock: a timer may run the program's code */
     pthread_mutex_lock(&lock);
     while (c->threads) {
         struct fm_thread *t = c->threads;
         if (!c->forked && c->store.header) {
             look_at_cpu(t);
-            close_calls(c, t);
+            close_calls(c, t, now);
         }
         retire(c, t);
     }

@@ -337,7 +337,7 @@ def test_settrace_and_monitoring_tools_of_the_program(python, record):
         sys.settrace(trace); f(); sys.settrace(None)
         assert lines == ["call", "line", "line", "return"], lines
         if hasattr(sys, "monitoring"):
-            for tool in (0, 1, 2, 5):
+            for tool in (0, 1, 2, 3, 4):
                 sys.monitoring.use_tool_id(tool, "mine")
                 sys.monitoring.free_tool_id(tool)
     """)
