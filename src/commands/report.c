@@ -212,15 +212,16 @@ static int report(struct subject *s, struct fm_report_options *o, struct fm_erro
     struct fm_report r = { .out = stdout,
                            .query = &o->query,
                            .style = fm_style_for(stdout, o->color, o->width),
-                           .files = (const char *const *)o->files,
-                           .edges_max = o->edges_max,
-                           .depth_max = o->depth_max,
-                           .min_percent = o->min_percent,
-                           .view = o->view };
+                           .files = (const char *const *)o->files };
     struct only only = { .glob = o->function, .skip_zero = o->skip_zero };
     if (open_subject(s, o, err) < 0 || edit(s, o, err) < 0 || check_part(s->p, o, err) < 0 ||
         find_scope(s->p, o, &r.scope, err) < 0)
         return err->status;
+    /* What the user left open is settled by now: it depends on what the recording holds. */
+    r.edges_max = o->edges_max;
+    r.depth_max = o->depth_max;
+    r.min_percent = o->min_percent;
+    r.view = o->view;
     make_table(s, o, &r.scope, &r.style);
     only.p = s->p;
     only.lines = s->lines;
