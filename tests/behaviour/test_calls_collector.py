@@ -79,6 +79,19 @@ def test_recursion_counts_time_once(record):
     assert 100 * MS <= down["total_ns"] <= program["total_ns"]
 
 
+def test_a_tree_leaves_small_branches_out_unless_asked(record):
+    """Under 1 % of the time by default; nothing with --min 0. Sleeping gives the shares."""
+    path = record("""
+        import time
+        def giant(): time.sleep(0.2)
+        def dwarf(): pass
+        giant(); dwarf()
+    """)
+    shown = fathom("report", path, "--tree").stdout
+    assert "giant" in shown and "dwarf" not in shown
+    assert "dwarf" in fathom("report", path, "--tree", "--min", "0").stdout
+
+
 # ---- generators and coroutines
 
 

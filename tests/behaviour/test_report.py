@@ -451,14 +451,3 @@ def test_json_is_whole(recording):
         data = json.loads(report("--json", recording, *part))
         assert data["fathom"] and data["files"] == [str(recording)]
         assert data["calls"] == 38 and data["added_ns"] == 100_000
-
-
-def test_a_tree_leaves_small_branches_out_unless_asked(tmp_path):
-    """Under 1 % of the time by default; nothing with --min 0. Sleeping gives the shares."""
-    program = tmp_path / "shares.py"
-    program.write_text("import time\ndef large(): time.sleep(0.2)\ndef dwarf(): pass\n"
-                       "large(); dwarf()\n")
-    assert fathom("run", "--calls", "-q", "-o", "shares.fathom", program, cwd=tmp_path).returncode == 0
-    shown = report("shares.fathom", "--tree", cwd=tmp_path)
-    assert "large" in shown and "dwarf" not in shown
-    assert "dwarf" in report("shares.fathom", "--tree", "--min", "0", cwd=tmp_path)
