@@ -83,9 +83,10 @@ static void enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f
 
 static void leave(struct fm_collector *c, struct fm_thread *t, const void *key, uint64_t now)
 {
-    if (c->lines_on && t->top->key == (uintptr_t)key)
-        fm_line_leave(t, now);
-    fm_leave(c, t, key, now);
+    if (c->lines_on)
+        fm_leave_with_line(c, t, key, now);
+    else
+        fm_leave(c, t, key, now);
 }
 
 static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)

@@ -194,11 +194,11 @@ int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
 {
     struct fm_hooks *hooks = c->hooks;
     long events = 0;
+    if (fm_hooks_listen_to(c, code))
+        return 0;
     for (int event = FM_START; event <= FM_LINE; event++)
         if (!is_global(c, event))
             events |= hooks->bits[event];
-    if (fm_hooks_listen_to(c, code))
-        return 0;
     if (remember_code(hooks, code) < 0 ||
         fm_python_code_extra_set(code, fm_listen_index[c->slot], hooks->serial) < 0)
         return -1;

@@ -121,6 +121,7 @@ static struct fm_func_lines *new_map(const struct fm_collector *c, PyCodeObject 
     for (int i = 0; i < count; i++) {
         size_t line = (size_t)(first + i) - 1; /* from 0, in the file */
         int begins = line < s->count ? (int)s->first[line] + 1 : first + i;
+        /* A lambda inside a statement that began before it keeps its own first line. */
         statement[i] = (uint16_t)(begins > first ? begins - first : 0);
     }
     *map = (struct fm_func_lines){ first, count, statement, records, false, false };
@@ -129,8 +130,6 @@ static struct fm_func_lines *new_map(const struct fm_collector *c, PyCodeObject 
 
 /* ---- choosing ---------------------------------------------------------------------------- */
 
-/* A nested function that is part of a statement of its caller (a lambda in a call over several
- * lines) keeps its own first line: begins > first above sees to it. */
 struct fm_func_lines *fm_lines_of(struct fm_collector *c, struct fm_func *f, PyCodeObject *code)
 {
     if (__builtin_expect(f->lines_known, 1))

@@ -126,6 +126,15 @@ static inline void fm_line_leave(struct fm_thread *t, uint64_t now)
         lf[-1].callees += fm_elapsed(t->top->enter_ticks, now);
 }
 
+/* fm_leave() for calls that may have an open line. */
+static inline void fm_leave_with_line(struct fm_collector *c, struct fm_thread *t, const void *key,
+                                      uint64_t now)
+{
+    if (__builtin_expect(t->top->key == (uintptr_t)key, 1))
+        fm_line_leave(t, now);
+    fm_leave(c, t, key, now);
+}
+
 /* A line of the innermost call, which is one of `f`, begins at `now`. */
 static inline void fm_line_event(struct fm_collector *c, struct fm_thread *t, struct fm_func *f,
                                  int number, uint64_t now)

@@ -157,12 +157,6 @@ static PyObject *collector_snapshots(struct collector_object *self, PyObject *un
     return all;
 }
 
-static PyObject *collector_running(struct collector_object *self, void *unused)
-{
-    (void)unused;
-    return PyBool_FromLong(self->collector && self->collector->running);
-}
-
 static void collector_dealloc(struct collector_object *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -186,18 +180,12 @@ static PyMethodDef collector_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
-static PyGetSetDef collector_getset[] = {
-    { "running", (getter)collector_running, NULL, "Is it recording?", NULL },
-    { NULL, NULL, NULL, NULL, NULL },
-};
-
 static PyType_Slot collector_slots[] = {
     { Py_tp_doc, "Records every call of this process until disabled." },
     { Py_tp_init, (void *)collector_init },
     { Py_tp_new, (void *)PyType_GenericNew },
     { Py_tp_dealloc, (void *)collector_dealloc },
     { Py_tp_methods, collector_methods },
-    { Py_tp_getset, collector_getset },
     { 0, NULL },
 };
 
@@ -233,12 +221,6 @@ static PyObject *module_save(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *module_under_run(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    return PyBool_FromLong(fm_start_collector() != NULL);
-}
-
 /* Mark what is behind an object in the run's own collector; nothing outside `fathom run --lines`.
  */
 static PyObject *module_mark_lines(PyObject *module, PyObject *object)
@@ -255,7 +237,6 @@ static PyMethodDef module_methods[] = {
       "mark_lines(object) -> bool: is this process recorded by `fathom run --lines`?" },
     { "convert", module_convert, METH_VARARGS, "convert(snapshots, format) -> bytes" },
     { "save", module_save, METH_VARARGS, "save(snapshots, path, overwrite=False)" },
-    { "under_run", module_under_run, METH_NOARGS, "Is this process recorded by `fathom run`?" },
     { NULL, NULL, 0, NULL },
 };
 

@@ -21,17 +21,18 @@ static PyObject *lines_start(PyObject *self, PyObject *const *args, size_t nargs
     struct fm_collector *c = fm_callback_collector(self);
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
+    PyCodeObject *code = (PyCodeObject *)args[0];
     struct fm_thread *t = fm_collector_thread(c);
-    struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
-    struct fm_func_lines *lines = t && f ? fm_lines_of(c, f, (PyCodeObject *)args[0]) : NULL;
     if (!t)
         Py_RETURN_NONE;
+    struct fm_func *f = fm_function_of_code(c, code);
+    struct fm_func_lines *lines = f ? fm_lines_of(c, f, code) : NULL;
     if (!lines && !c->calls)
         return Py_NewRef(c->hooks->disable); /* from now on this function costs nothing */
-    if (!t || !f)
+    if (!f)
         Py_RETURN_NONE;
-    if (lines && !fm_hooks_listen_to(c, (PyCodeObject *)args[0]))
-        listen_to_code(c, (PyCodeObject *)args[0]);
+    if (lines && !fm_hooks_listen_to(c, code))
+        listen_to_code(c, code);
     if (fm_enter(c, t, f, args[0]))
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
     Py_RETURN_NONE;
@@ -62,14 +63,9 @@ static PyObject *lines_return(PyObject *self, PyObject *const *args, size_t narg
         Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     struct fm_thread *t = fm_collector_thread(c);
-    if (!t)
-        Py_RETURN_NONE;
-    if (__builtin_expect(t->top->key == (uintptr_t)args[0], 1)) {
-        fm_line_leave(t, now);
-        fm_pop(t, now);
-    } else if (c->calls) {
-        fm_collector_leave_unmatched(c, t, args[0], now);
-    }
+    /* Without --calls, unwinding is told of functions that were never entered here, too. */
+    if (t && (c->calls || t->top->key == (uintptr_t)args[0]))
+        fm_leave_with_line(c, t, args[0], now);
     Py_RETURN_NONE;
 }
 
@@ -114,12 +110,8 @@ static PyObject *lines_c_return(PyObject *self, PyObject *const *args, size_t na
     uint64_t now = fm_collector_now(c);
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     struct fm_thread *t = def ? fm_collector_thread(c) : NULL;
-    if (t && t->top->key == (uintptr_t)def) {
-        fm_line_leave(t, now);
-        fm_pop(t, now);
-    } else if (t) {
-        fm_collector_leave_unmatched(c, t, def, now);
-    }
+    if (t)
+        fm_leave_with_line(c, t, def, now);
     Py_RETURN_NONE;
 }
 

@@ -58,12 +58,4 @@ static inline struct fm_clock_pair fm_clock_pair_now(void)
     return best;
 }
 
-/* The length of a tick in nanoseconds, from two pairs; 1.0 if they cannot tell. */
-static inline double fm_clock_tick_ns(struct fm_clock_pair first, struct fm_clock_pair last)
-{
-    if (last.ticks <= first.ticks || last.ns <= first.ns)
-        return 1.0;
-    return (double)(last.ns - first.ns) / (double)(last.ticks - first.ticks);
-}
-
 #endif
