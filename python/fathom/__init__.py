@@ -16,20 +16,30 @@
     profiler.runcall(work)
     profiler.print_stats()
 
+    fathom.start("out.fathom")              # sample this program from outside, until stop()
+    fathom.snapshot("so-far.fathom")
+    fathom.stop()
+
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "lines", "profile", "run", "runctx"]
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "profile", "run",
+           "runctx", "sample", "snapshot", "start", "stop"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "LineProfiler": "fathom._line_profiler",
     "LineStats": "fathom._line_stats",
     "Profile": "fathom._profile",
+    "SamplingError": "fathom._sampling",
     "lines": "fathom._lines",
     "profile": "fathom._profile",
     "run": "fathom._profile",
     "runctx": "fathom._profile",
+    "sample": "fathom._sampling",
+    "snapshot": "fathom._sampling",
+    "start": "fathom._sampling",
+    "stop": "fathom._sampling",
 }
 
 

@@ -26,7 +26,10 @@
     X(FM_CANNOT_READ,     -8,    9, "the input cannot be read")                                    \
     X(FM_BAD_QUERY,       -9,   10, "an unknown sort key, a bad pattern, a bad restriction")       \
     X(FM_SYSTEM,         -10,   11, "the operating system refused something else")                 \
-    X(FM_UNSUPPORTED,    -11,   12, "this recording does not hold what was asked of it")
+    X(FM_UNSUPPORTED,    -11,   12, "this recording, or this Python, does not have what was asked of it") \
+    X(FM_NOT_PYTHON,     -12,   13, "the process is not a Python")                                 \
+    X(FM_NOT_READY,      -13,   14, "the Python in the process is not initialised, or is ending")   \
+    X(FM_FORBIDDEN,      -14,   15, "the process may not be read")
 
 enum fm_status {
     FM_OK = 0,

@@ -21,7 +21,9 @@
 #define FM_FILE_MAGIC_BYTES 8
 #define FM_FILE_HEADER_BYTES 16
 #define FM_FILE_MAJOR 1
-#define FM_FILE_MINOR 1 /* 1: lines (blocks 14 to 17, two flags of processes) */
+/* 1: lines (blocks 14 to 17, two flags of processes); 2: samples (blocks 18 to 20, a flag and seven
+ * columns of processes) */
+#define FM_FILE_MINOR 2
 
 #define FM_BLOCK_SYNC 0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24
@@ -60,6 +62,12 @@ enum fm_block_type {
     FM_BLOCK_LINE_VISITS = 15, /* table: row of LINES, bucket (model/lines.h), visits in it */
     FM_BLOCK_LINE_MARKS = 16,  /* table: function whose lines were asked for by decorator or name */
     FM_BLOCK_LINE_UNIT = 17,   /* table: the timer unit of an imported .lprof, bits of a double */
+    FM_BLOCK_LINE_STATES = 18, /* table: row of LINES, then signed: samples, ns of each state in the
+                                  order of model/states.h */
+    FM_BLOCK_SPOTS = 19, /* table: process + 1 or 0, function, line, end line, column, end column,
+                            then signed: samples, ns */
+    FM_BLOCK_WAITS = 20, /* table: process + 1 or 0, function, line, state, detail str, then signed:
+                            samples, ns */
 };
 
 /* Columns of FM_BLOCK_PROCESSES. */
@@ -80,6 +88,14 @@ enum fm_process_column {
     FM_PROCESS_COST_RESUME_PS,
     FM_PROCESS_OWN_NS,
     FM_PROCESS_COST_LINE_PS, /* since 1.1 */
+    /* Since 1.2, and only there if some process was sampled. */
+    FM_PROCESS_SAMPLE_MODE, /* enum fm_sample_mode */
+    FM_PROCESS_SAMPLE_INTERVAL_NS,
+    FM_PROCESS_SAMPLE_ROUNDS,
+    FM_PROCESS_SAMPLES,
+    FM_PROCESS_SAMPLES_PARTIAL,
+    FM_PROCESS_SAMPLES_LOST,
+    FM_PROCESS_SAMPLER_CPU_NS,
     FM_PROCESS_COLUMNS
 };
 
@@ -89,6 +105,7 @@ enum fm_process_flags {
     FM_PROCESS_C_CALLS = 4,
     FM_PROCESS_FEW_CALLS = 8, /* calls only of functions with lines; not set: of all functions */
     FM_PROCESS_LINES = 16,    /* lines were recorded */
+    FM_PROCESS_SAMPLED = 32,  /* it was sampled */
 };
 
 #endif

@@ -18,9 +18,14 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "base/memory.h"
 #include "capture/live.h"
+#include "commands/run_samples.h"
+#include "formats/format.h"
 #include "formats/sources.h"
 #include "model/live.h"
+#include "model/unite.h"
+#include "os/path.h"
 
 #define UNPROFILED_MAX_BYTES 65536
 
@@ -195,6 +200,31 @@ static const struct fm_join_ending *ending_of(uint32_t pid, const struct fm_join
     return NULL;
 }
 
+/* What was sampled from outside meanwhile, united with what the processes recorded themselves. */
+static void join_samples(struct fm_profile *into, const char *folder,
+                         const struct fm_join_ending *endings, size_t n_endings)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    fm_autofree char *path = fm_path_join(folder, FM_RUN_SAMPLES_FILE);
+    if (access(path, F_OK) != 0)
+        return;
+    struct fm_profile *sampled = fm_profile_open(path, &err);
+    if (!sampled) {
+        fm_profile_note(into, FM_NONE, "lost", 1, err.text);
+        return;
+    }
+    for (size_t i = 0; i < sampled->processes.len; i++) {
+        struct fm_process *process = &sampled->processes.data[i];
+        const struct fm_join_ending *known = ending_of(process->pid, endings, n_endings);
+        if (known && known->end_ns >= process->start_ns) {
+            process->exit_status = known->exit_status;
+            process->end_ns = known->end_ns;
+        }
+    }
+    fm_profile_unite_samples(into, sampled);
+    fm_profile_free(sampled);
+}
+
 int fm_join_folder(struct fm_profile *into, const char *folder,
                    const struct fm_join_ending *endings, size_t n_endings, struct fm_error *err)
 {
@@ -224,6 +254,7 @@ int fm_join_folder(struct fm_profile *into, const char *folder,
     }
     fm_vec_release(&stores);
     closedir(dir);
+    join_samples(into, folder, endings, n_endings);
     fm_sources_embed(into);
     return 0;
 }

@@ -82,6 +82,24 @@ static int fail_without_lines(const struct fm_profile *p, const struct fm_report
                         o->files[0]);
 }
 
+/* Nothing was sampled: say so. */
+static int fail_without_samples(const struct fm_report_options *o, struct fm_error *err)
+{
+    return fm_error_set(err, FM_UNSUPPORTED,
+                        "%s holds no samples: the program was not sampled, or its calls were "
+                        "recorded instead",
+                        o->files[0]);
+}
+
+/* Is there a process with samples? */
+static bool has_samples(const struct fm_profile *p)
+{
+    for (size_t i = 0; i < p->processes.len; i++)
+        if (p->processes.data[i].sampled)
+            return true;
+    return false;
+}
+
 static int check_part(const struct fm_profile *p, const struct fm_report_options *o,
                       struct fm_error *err)
 {
@@ -94,6 +112,8 @@ static int check_part(const struct fm_profile *p, const struct fm_report_options
         return fm_error_set(err, FM_UNSUPPORTED, "%s holds no threads", o->files[0]);
     if (o->part == FM_PART_PROCESSES && !p->processes.len)
         return fm_error_set(err, FM_UNSUPPORTED, "%s holds no processes", o->files[0]);
+    if (fm_part_is_of_samples(o->part) && !has_samples(p))
+        return fail_without_samples(o, err);
     if (fm_part_is_of_lines(o->part) && !fm_linetables_exist(p))
         return fail_without_lines(p, o, err);
     return 0;
@@ -107,6 +127,8 @@ static void make_table(struct subject *s, const struct fm_report_options *o,
     if (s->p->threads.len || !s->p->flat)
         s->made = fm_flat_new(s->p, scope);
     s->flat = s->made ? s->made : s->p->flat;
+    if (classic && s->made && s->made->states)
+        fm_flat_count_samples(s->made); /* as Python's own sampler has them */
     struct fm_flat *united = classic ? fm_pstats_unite(s->p, s->flat) : NULL;
     if (united) {
         fm_flat_free(s->made);
@@ -116,7 +138,7 @@ static void make_table(struct subject *s, const struct fm_report_options *o,
         strip = classic ? FM_NAMES_LABELS : FM_NAMES_FILES;
     else if (o->layout == FM_LAYOUT_TABLE && style->width > 0 && style->width < 120)
         strip = FM_NAMES_FILES; /* a narrow page: whole paths would be cut anyway */
-    else if (o->part == FM_PART_HOT && style->width > 0)
+    else if ((o->part == FM_PART_HOT || o->part == FM_PART_WAITS) && style->width > 0)
         strip = FM_NAMES_FILES; /* the place is for the lines */
     if (fm_part_is_of_lines(o->part))
         s->lines = fm_linetables_new(s->p, scope, s->flat);
@@ -155,7 +177,8 @@ static bool is_asked_for(const struct fm_flat_row *row, void *data)
     if (!only->lines)
         return true;
     bool marked = is_marked(only->lines, row->func);
-    return (marked || !only->marked) && (row->calls > 0 || (marked && !only->skip_zero));
+    bool ran = row->calls > 0 || (only->lines->sampled && row->total_ns > 0);
+    return (marked || !only->marked) && (ran || (marked && !only->skip_zero));
 }
 
 static void print(const struct fm_report *r, const struct fm_report_options *o)
@@ -182,6 +205,12 @@ static void print(const struct fm_report *r, const struct fm_report_options *o)
             fm_report_processes(r);
         else if (o->part == FM_PART_SOURCE)
             fm_report_source(r);
+        else if (o->part == FM_PART_STATES)
+            fm_report_states(r);
+        else if (o->part == FM_PART_WAITS)
+            fm_report_waits(r);
+        else if (o->part == FM_PART_SPOTS)
+            fm_report_spots(r);
         else if (o->part == FM_PART_LINES)
             fm_report_lines(r);
         else if (o->part == FM_PART_HOT)
@@ -204,6 +233,8 @@ static int open_subject(struct subject *s, struct fm_report_options *o, struct f
     /* A file of another tool names its sources but does not hold them. */
     if (fm_part_is_of_lines(o->part) && !s->p->processes.len && !s->p->sources.len)
         fm_sources_embed(s->p);
+    if (o->states && !fm_samples_keep_states(s->p, o->states))
+        return fail_without_samples(o, err);
     return fm_report_options_settle(o, s->p->lines.marked.len > 0, err);
 }
 
@@ -220,6 +251,8 @@ static int report(struct subject *s, struct fm_report_options *o, struct fm_erro
     /* What the user left open is settled by now: it depends on what the recording holds. */
     r.edges_max = o->edges_max;
     r.depth_max = o->depth_max;
+    r.rows_max = o->rows_max;
+    r.states = o->states;
     r.min_percent = o->min_percent;
     r.view = o->view;
     make_table(s, o, &r.scope, &r.style);

@@ -20,20 +20,27 @@ static const char help[] =
     "      --min PERCENT     smallest branch of the tree (1)\n"
     "      --threads         the threads          --processes   the processes\n"
     "\n"
+    "Where the program was sampled:\n"
+    "      --states          what threads and functions were doing: one column per state\n"
+    "      --waits           what threads waited for, and where\n"
+    "      --spots           the hottest expressions, underlined in their source\n"
+    "      --cpu             count only time on a processor: running Python or C\n"
+    "      --state NAME,…    count only these states: python c gil lock disk network sleep other\n"
+    "\n"
     "Line by line, where lines were recorded:\n"
     "      --lines[=FUNC]    the functions that were marked, or those with the most time\n"
     "      --hot N           the N hottest lines of the whole program\n"
     "      --annotate        whole files, as plain text to be searched\n"
     "      --summarize       one line per function\n"
-    "      --columns LIST    hits time self perhit percent program min max p50 p99 suspended;\n"
-    "                        with a + in front in addition to the usual ones\n"
+    "      --columns LIST    hits time self perhit percent program min max p50 p99 suspended\n"
+    "                        samples states; with a + in front in addition to the usual ones\n"
     "      --unit UNIT       of the times: s, ms, us, ns, auto\n"
     "      --skip-zero       without functions that never ran, also if they were marked\n"
     "\n"
     "Which part of it:\n"
     "  -s, --sort KEY,…      calls cumulative filename line module name nfl pcalls stdname time\n"
     "                        (pstats' keys and aliases), self total percall min max resumes\n"
-    "                        suspended, hits perhit; any unique beginning will do\n"
+    "                        suspended, hits perhit, samples; any unique beginning will do\n"
     "      --reverse         the other way round\n"
     "  -n, --limit N         the first N (20; 10 with callers or lines; \"all\")\n"
     "  -r, --restrict WHAT   a number of rows, a fraction of them, or a regular expression;\n"
@@ -80,6 +87,11 @@ enum {
     OPT_COLUMNS,
     OPT_UNIT,
     OPT_SKIP_ZERO,
+    OPT_STATES,
+    OPT_WAITS,
+    OPT_SPOTS,
+    OPT_CPU,
+    OPT_STATE,
 };
 
 static const struct option options[] = {
@@ -117,6 +129,11 @@ static const struct option options[] = {
     { "columns", required_argument, NULL, OPT_COLUMNS },
     { "unit", required_argument, NULL, OPT_UNIT },
     { "skip-zero", no_argument, NULL, OPT_SKIP_ZERO },
+    { "states", no_argument, NULL, OPT_STATES },
+    { "waits", no_argument, NULL, OPT_WAITS },
+    { "spots", no_argument, NULL, OPT_SPOTS },
+    { "cpu", no_argument, NULL, OPT_CPU },
+    { "state", required_argument, NULL, OPT_STATE },
     { 0 },
 };
 
@@ -178,6 +195,28 @@ static int take_limit(struct fm_report_options *o, const char *text, struct fm_e
     return 0;
 }
 
+static int take_states(const char *text, unsigned *states, struct fm_error *err)
+{
+    for (;; text++) {
+        size_t len = strcspn(text, ",");
+        unsigned bit = 0;
+        for (int s = 0; s < FM_STATE_COUNT; s++) {
+            const char *name = fm_state_name((enum fm_state)s);
+            if (strlen(name) == len && memcmp(name, text, len) == 0)
+                bit = 1u << s;
+        }
+        if (!bit)
+            return fm_error_set(err, FM_USAGE,
+                                "there is no state \"%.*s\"; there are python, c, gil, lock, disk, "
+                                "network, sleep, other",
+                                (int)len, text);
+        *states |= bit;
+        text += len;
+        if (!*text)
+            return 0;
+    }
+}
+
 static void add_edit(struct fm_report_options *o, enum fm_edit_kind kind)
 {
     fm_vec_push(&o->edits, ((struct fm_edit_step){ kind, optarg }));
@@ -216,6 +255,8 @@ static int take_value(struct fm_report_options *o, int option, struct fm_error *
         return fm_line_columns_parse(&o->view.columns, optarg, err);
     case OPT_UNIT:
         return fm_time_unit_parse(&o->view.unit, optarg, err);
+    case OPT_STATE:
+        return take_states(optarg, &o->states, err);
     }
     return fm_error_set(err, FM_USAGE, "unknown option");
 }
@@ -243,6 +284,25 @@ static bool take_lines(struct fm_report_options *o, int option)
     return false;
 }
 
+/* Options of samples; false if it is another. */
+static bool take_samples(struct fm_report_options *o, int option)
+{
+    switch (option) {
+    case OPT_STATES:
+    case OPT_WAITS:
+    case OPT_SPOTS:
+        o->part = option == OPT_STATES  ? FM_PART_STATES
+                  : option == OPT_WAITS ? FM_PART_WAITS
+                                        : FM_PART_SPOTS;
+        return true;
+    case OPT_CPU:
+        for (int s = 0; s < FM_STATE_COUNT; s++)
+            o->states |= fm_state_is_running((enum fm_state)s) ? 1u << s : 0;
+        return true;
+    }
+    return false;
+}
+
 /* Remember that a part was chosen, or what was asked of lines without choosing them. */
 static void remember(struct fm_report_options *o, int option)
 {
@@ -253,8 +313,9 @@ static void remember(struct fm_report_options *o, int option)
                      { OPT_COLUMNS, "--columns" },
                      { OPT_UNIT, "--unit" },
                      { OPT_SKIP_ZERO, "--skip-zero" } };
-    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE, OPT_THREADS, OPT_PROCESSES,
-                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,  OPT_ANNOTATE };
+    static const int parts[] = { OPT_CALLERS,   OPT_CALLEES, OPT_TREE,  OPT_THREADS,
+                                 OPT_PROCESSES, OPT_SOURCE,  OPT_LINES, OPT_HOT,
+                                 OPT_ANNOTATE,  OPT_STATES,  OPT_WAITS, OPT_SPOTS };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
         if (of_lines[i].option == option)
             o->of_lines = of_lines[i].name;
@@ -305,7 +366,7 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
                                          : FM_LAYOUT_CSV;
         return 0;
     }
-    return take_lines(o, option) ? 0 : take_value(o, option, err);
+    return take_lines(o, option) || take_samples(o, option) ? 0 : take_value(o, option, err);
 }
 
 /* What does not go together, whatever the recording holds. */
@@ -327,6 +388,15 @@ static int check(struct fm_report_options *o, struct fm_error *err)
         return fm_error_set(err, FM_USAGE,
                             "the lines of all threads of a process are recorded together, so "
                             "--thread does not go with them");
+    if ((o->part == FM_PART_WAITS || o->part == FM_PART_SPOTS) && o->thread >= 0)
+        return fm_error_set(err, FM_USAGE,
+                            "the places of all threads of a process are recorded together, so "
+                            "--thread does not go with --waits or --spots");
+    if (o->part == FM_PART_SPOTS && o->states)
+        return fm_error_set(
+            err, FM_USAGE,
+            "expressions are recorded without their states, so --cpu and --state do "
+            "not go with --spots");
     if (o->layout == FM_LAYOUT_PSTATS && o->part > FM_PART_CALLEES)
         return fm_error_set(err, FM_USAGE,
                             "pstats has no such report: --pstats goes with the functions, "
@@ -346,6 +416,22 @@ static int settle_sort(struct fm_report_options *o, struct fm_error *err)
     return fm_query_sort(&o->query, edges || o->part == FM_PART_LINES ? "total" : "self", err);
 }
 
+/* A number of rows is meant for what is shown: places, not the functions they are in. */
+static void settle_rows(struct fm_report_options *o)
+{
+    size_t kept = 0;
+    o->rows_max = !o->limited && o->layout == FM_LAYOUT_TABLE ? 20 : -1;
+    for (size_t i = 0; i < o->query.restrictions.len; i++) {
+        struct fm_restriction r = o->query.restrictions.data[i];
+        int count = r.count < INT32_MAX ? (int)r.count : INT32_MAX;
+        if (r.kind != FM_RESTRICT_COUNT)
+            o->query.restrictions.data[kept++] = r;
+        else if (o->rows_max < 0 || count < o->rows_max)
+            o->rows_max = count;
+    }
+    o->query.restrictions.len = kept;
+}
+
 int fm_report_options_settle(struct fm_report_options *o, bool marked, struct fm_error *err)
 {
     bool ten = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES || o->part == FM_PART_LINES;
@@ -354,7 +440,9 @@ int fm_report_options_settle(struct fm_report_options *o, bool marked, struct fm
     o->query.qualified = o->layout != FM_LAYOUT_PSTATS;
     if (settle_sort(o, err) < 0)
         return err->status;
-    if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function && !all)
+    if (o->part == FM_PART_WAITS || o->part == FM_PART_SPOTS)
+        settle_rows(o);
+    else if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function && !all)
         fm_query_limit(&o->query, ten ? 10 : 20);
     if (o->layout != FM_LAYOUT_TABLE && o->edges_max == -2)
         o->edges_max = -1;

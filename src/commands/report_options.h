@@ -30,7 +30,8 @@ struct fm_report_options {
     struct fm_query query;
     bool sorted, limited; /* the user said so */
     bool strip_dirs;
-    int edges_max, depth_max, width;
+    int edges_max, depth_max, rows_max, width;
+    unsigned states; /* only these count as time, a bit each; 0: all */
     double min_percent;
     int64_t process, thread; /* -1: all */
     enum fm_color_mode color;

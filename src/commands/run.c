@@ -15,20 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "commands/facts.h"
 #include "commands/join.h"
 #include "commands/run_command.h"
 #include "commands/run_environment.h"
 #include "commands/run_options.h"
 #include "commands/run_output.h"
 #include "commands/run_lines.h"
+#include "commands/run_samples.h"
 #include "commands/run_wait.h"
 #include "commands/verb.h"
 #include "os/folder.h"
@@ -49,8 +49,10 @@ struct run {
     struct fm_watch watch;
     struct fm_spawn spawn;
     struct fm_run_output output;
+    struct fm_run_samples samples;
     struct fm_profile *facts;
     uint64_t start_ns;
+    int32_t exit_status; /* as a shell shows it; −1 while the program runs */
 };
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -64,44 +66,35 @@ static void say(const char *format, ...)
     fputc('\n', stderr);
 }
 
-static void add_start_time(struct fm_profile *p)
-{
-    char text[64], zone[16];
-    time_t now = time(NULL);
-    struct tm tm;
-    localtime_r(&now, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    strftime(zone, sizeof zone, "%z", &tm);
-    strncat(text, zone, sizeof text - strlen(text) - 1);
-    fm_profile_fact(p, "start", text);
-}
-
 /* What is known about the run before it begins. */
 static struct fm_profile *gather_facts(const struct run *run)
 {
     struct fm_profile *p = fm_profile_new();
     fm_autofree char *command = fm_run_command_text(run->command.argv);
     fm_autofree char *cwd = getcwd(NULL, 0);
-    struct utsname os;
     char text[512];
     fm_profile_fact(p, "command", command);
     fm_profile_fact(p, "cwd", cwd ? cwd : "");
-    if (uname(&os) == 0) {
-        fm_profile_fact(p, "host", os.nodename);
-        snprintf(text, sizeof text, "%s %s %s", os.sysname, os.release, os.machine);
-        fm_profile_fact(p, "os", text);
-    }
-    snprintf(text, sizeof text, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
-    fm_profile_fact(p, "cpus", text);
-    add_start_time(p);
-    fm_profile_fact(p, "fathom", FATHOM_VERSION);
-    snprintf(text, sizeof text, "%s%s%s", run->options.calls ? "calls" : "",
+    fm_facts_add(p);
+    snprintf(text, sizeof text, "%s%s%s%s", run->options.sample ? ", samples" : "",
+             run->options.calls ? ", calls" : "",
              run->options.calls && !run->options.c_calls ? " without C calls" : "",
-             run->options.lines ? run->options.calls ? ", lines" : "lines" : "");
-    fm_profile_fact(p, "collectors", text);
+             run->options.lines ? ", lines" : "");
+    fm_profile_fact(p, "collectors", text + strlen(", "));
     if (run->options.lines)
         fm_profile_fact(p, "lines", run->options.patterns);
     return p;
+}
+
+/* The agents need the program's help to get into it; whoever only watches from outside does not. */
+static int prepare_environment(struct run *run, struct fm_error *err)
+{
+    if (!run->options.calls && !run->options.lines)
+        return 0;
+    fm_autofree char *agents = fm_locate_agents(err);
+    if (!agents)
+        return err->status;
+    return fm_run_environment_init(&run->environment, agents, &run->folder, &run->options, err);
 }
 
 /* Everything up to the moment before the program runs. 0, or the exit status. */
@@ -110,14 +103,12 @@ static int prepare(struct run *run, struct fm_error *err)
     int status = fm_run_command_init(&run->command, run->options.python, run->options.command, err);
     if (status)
         return status;
-    fm_autofree char *agents = fm_locate_agents(err);
-    if (!agents || fm_folder_make(&run->folder, err) < 0)
-        return FM_RUN_OWN_FAILURE;
-    if (fm_run_environment_init(&run->environment, agents, &run->folder, &run->options, err) < 0 ||
+    if (fm_folder_make(&run->folder, err) < 0 || prepare_environment(run, err) < 0 ||
         fm_relay_init(&run->relay, err) < 0)
         return FM_RUN_OWN_FAILURE;
-    if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, run->environment.entries,
-                      &run->relay, err) < 0)
+    run->relay.kept = run->options.flush_signal;
+    char **entries = run->environment.entries ? run->environment.entries : environ;
+    if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, entries, &run->relay, err) < 0)
         return FM_RUN_OWN_FAILURE;
 
     run->facts = gather_facts(run);
@@ -141,6 +132,31 @@ static void raise_descriptor_limit(void)
     }
 }
 
+static uint64_t due_ns(void *data)
+{
+    return fm_run_samples_due_ns(&((struct run *)data)->samples);
+}
+
+static void on_due(void *data)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    fm_run_samples_save(&((struct run *)data)->samples, &err); /* tried again at the end */
+}
+
+static struct fm_profile *join(struct run *run, struct fm_error *err);
+
+/* Write the recording so far. */
+static void on_flush(void *data)
+{
+    struct run *run = data;
+    struct fm_error err = FM_ERROR_INIT;
+    fm_watch_scan(&run->watch);
+    struct fm_profile *p = fm_run_samples_save(&run->samples, &err) < 0 ? NULL : join(run, &err);
+    if (!p || fm_run_output_write(&run->output, p, &err) < 0)
+        fm_verb_fail("run", &err);
+    fm_profile_free(p);
+}
+
 /* Let the program run, and wait for its end. 0, or the exit status if it could not be executed. */
 static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
 {
@@ -154,12 +170,17 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     struct fm_error late = FM_ERROR_INIT;
     if (fm_run_output_begin(&run->output, run->facts, &late) < 0)
         say("fathom run: %s; trying again when the program has ended", late.text);
-    *ret_wait_status = fm_run_wait(&run->relay, &run->watch, run->spawn.pid);
+    late = (struct fm_error)FM_ERROR_INIT;
+    if (run->options.sample && fm_run_samples_start(&run->samples, &run->options.sampling,
+                                                    run->spawn.pid, &run->folder, &late) < 0)
+        say("fathom run: %s; the program runs without being sampled", late.text);
+    struct fm_run_meanwhile meanwhile = { due_ns, on_due, on_flush, run };
+    *ret_wait_status = fm_run_wait(&run->relay, &run->watch, run->spawn.pid, &meanwhile);
     return 0;
 }
 
 /* Everything the processes left, with the facts of the run. */
-static struct fm_profile *join(struct run *run, int wait_status, struct fm_error *err)
+static struct fm_profile *join(struct run *run, struct fm_error *err)
 {
     FM_VEC(struct fm_join_ending) endings = { 0 };
     for (size_t i = 0; i < run->watch.list.len; i++) {
@@ -174,8 +195,10 @@ static struct fm_profile *join(struct run *run, int wait_status, struct fm_error
     fm_profile_fact(p, "start", fm_profile_fact_get(run->facts, "start"));
     snprintf(text, sizeof text, "%.6f", (double)(fm_clock_ns() - run->start_ns) / 1e9);
     fm_profile_fact(p, "seconds", text);
-    snprintf(text, sizeof text, "%d", (int)fm_watch_shell_status(wait_status));
-    fm_profile_fact(p, "exit", text);
+    if (run->exit_status >= 0) {
+        snprintf(text, sizeof text, "%d", (int)run->exit_status);
+        fm_profile_fact(p, "exit", text);
+    }
     if (fm_join_folder(p, run->folder.path, endings.data, endings.len, err) < 0) {
         fm_profile_free(p);
         p = NULL;
@@ -238,11 +261,12 @@ static void report(const struct run *run, const struct fm_profile *p, size_t run
 }
 
 /* Join, write, report, tidy up. 0, or the exit status for a recording that was not written. */
-static int finish(struct run *run, int wait_status)
+static int finish(struct run *run)
 {
     struct fm_error err = FM_ERROR_INIT;
     size_t running = fm_watch_recording(&run->watch);
-    struct fm_profile *p = join(run, wait_status, &err);
+    struct fm_profile *p =
+        fm_run_samples_finish(&run->samples, &err) < 0 ? NULL : join(run, &err);
     if (!p || fm_run_output_write(&run->output, p, &err) < 0) {
         fm_profile_free(p);
         fm_verb_fail("run", &err);
@@ -260,6 +284,7 @@ static int finish(struct run *run, int wait_status)
 static void release(struct run *run)
 {
     fm_run_output_release(&run->output);
+    fm_run_samples_release(&run->samples);
     fm_watch_release(&run->watch);
     fm_relay_release(&run->relay);
     fm_run_environment_release(&run->environment);
@@ -282,7 +307,7 @@ static void hold_standard_descriptors(void)
 
 int fm_verb_run(int argc, char **argv)
 {
-    struct run run = { .relay.fd = -1, .watch.inotify_fd = -1 };
+    struct run run = { .relay.fd = -1, .watch.inotify_fd = -1, .exit_status = -1 };
     struct fm_error err = FM_ERROR_INIT;
     int wait_status = 0;
     hold_standard_descriptors();
@@ -300,7 +325,8 @@ int fm_verb_run(int argc, char **argv)
         release(&run);
         return status;
     }
-    int not_written = finish(&run, wait_status);
+    run.exit_status = fm_watch_shell_status(wait_status);
+    int not_written = finish(&run);
     release(&run);
     fflush(NULL);
     if (WIFSIGNALED(wait_status))

@@ -6,16 +6,21 @@
 
 #include <stdbool.h>
 
+#include "commands/sample_options.h"
+
 struct fm_run_options {
     const char *output; /* -o, NULL if not given */
     const char *python; /* --python, NULL if not given */
     bool force, quiet;
     /* The collectors. Each parses into here; run_environment.c hands it to the agents. */
+    bool sample;          /* stacks from outside */
+    struct fm_sampler_options sampling;
     bool calls;           /* every call */
     bool c_calls;         /* … and every C call */
     bool lines;           /* lines of the functions that `patterns` chooses */
     bool split_lines;     /* physical lines, not statements */
     char patterns[1024];  /* separated by commas; see agent/choose.h */
+    int flush_signal;   /* sent to the launcher, writes the recording so far; 0: none */
     char **command;     /* NULL-terminated, at least one word */
 };
 

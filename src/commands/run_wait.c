@@ -37,13 +37,26 @@ static void wait_for_others(struct fm_relay *relay, struct fm_watch *watch)
     (void)relay;
 }
 
-int fm_run_wait(struct fm_relay *relay, struct fm_watch *watch, pid_t pid)
+/* Milliseconds to that instant; −1: it never comes. */
+static int until_ms(uint64_t due_ns)
+{
+    uint64_t now_ns = fm_clock_ns();
+    if (due_ns == UINT64_MAX)
+        return -1;
+    return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / 1000000 % 3600000) + 1;
+}
+
+int fm_run_wait(struct fm_relay *relay, struct fm_watch *watch, pid_t pid,
+                const struct fm_run_meanwhile *meanwhile)
 {
     int status = 0;
     fm_watch_add(watch, pid);
     while (!has_ended(relay, pid, &status)) {
-        fm_watch_wait(watch, relay->fd, -1);
-        fm_relay_pass(relay, pid);
+        fm_watch_wait(watch, relay->fd, until_ms(meanwhile->due_ns(meanwhile->data)));
+        if (fm_relay_pass(relay, pid))
+            meanwhile->flush(meanwhile->data);
+        if (meanwhile->due_ns(meanwhile->data) <= fm_clock_ns())
+            meanwhile->do_due(meanwhile->data);
     }
     struct fm_watched *program = fm_watch_add(watch, pid);
     if (program->end_ns == 0)

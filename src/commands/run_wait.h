@@ -9,8 +9,16 @@
 #include "os/relay.h"
 #include "os/watch.h"
 
-/* Until `pid`, a child, has ended; returns its wait status. Then the others get a moment to end
- * too, and what is known about them is brought up to date. */
-int fm_run_wait(struct fm_relay *relay, struct fm_watch *watch, pid_t pid);
+/* What the launcher has to do while it waits. */
+struct fm_run_meanwhile {
+    uint64_t (*due_ns)(void *data); /* when something is to be done next; UINT64_MAX: never */
+    void (*do_due)(void *data);
+    void (*flush)(void *data);      /* the signal that is kept for the launcher arrived */
+    void *data;
+};
+
+/* Wait for `pid` and then, briefly, for the processes below it; its wait status. */
+int fm_run_wait(struct fm_relay *relay, struct fm_watch *watch, pid_t pid,
+                const struct fm_run_meanwhile *meanwhile);
 
 #endif

@@ -13,9 +13,13 @@
 /*       name       function        one line for `fathom help` */
 #define FM_VERB_LIST(X)                                                                            \
     X("run",      fm_verb_run,      "profile a program from start to end")                         \
+    X("attach",   fm_verb_attach,   "sample a running Python")                                     \
+    X("top",      fm_verb_top,      "a running Python, live in the terminal")                      \
     X("report",   fm_verb_report,   "tables and trees in the terminal")                            \
     X("convert",  fm_verb_convert,  "to and from other tools' formats")                            \
-    X("merge",    fm_verb_merge,    "many recordings, or what a killed run left, as one")
+    X("merge",    fm_verb_merge,    "many recordings, or what a killed run left, as one")          \
+    X("doctor",   fm_verb_doctor,   "what works here, why not, and what would allow it")           \
+    X("dump",     fm_verb_dump,     "what every thread and task does now, or did in a core file")
 
 #define X(name, function, help) int function(int argc, char **argv);
 FM_VERB_LIST(X)

@@ -28,6 +28,9 @@ struct fm_format {
 extern const struct fm_format fm_format_pstats;
 extern const struct fm_format fm_format_lprof;
 extern const struct fm_format fm_format_callgrind;
+extern const struct fm_format fm_format_collapsed;
+extern const struct fm_format fm_format_speedscope;
+extern const struct fm_format fm_format_pprof;
 
 /* The format of that name, or the one whose suffix ends the path or whose prefix begins the name of
  * the file; NULL if there is none. ".fathom" itself is not a foreign format. */

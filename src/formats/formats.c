@@ -23,6 +23,9 @@ static const struct fm_format *const formats[] = {
     &fm_format_pstats,
     &fm_format_lprof,
     &fm_format_callgrind,
+    &fm_format_speedscope,
+    &fm_format_pprof,
+    &fm_format_collapsed, /* the last: any text whose lines end in numbers */
     NULL,
 };
 

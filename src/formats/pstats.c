@@ -5,9 +5,10 @@
  *
  * cc primitive calls, nc calls, tt self seconds, ct total seconds. In the callers the first two are
  * the other way round. The `profile` module and the sampler of 3.15 write a plain number of calls
- * there; the sampler also adds the key ("__sampled__",). yappi puts nc before cc in the outer
- * tuple: noticed by a function with more primitive calls than calls, which cannot be, and put
- * right.
+ * there; the sampler also adds the key ("__sampled__",). A sampled recording is written as the
+ * sampler does. yappi puts nc before cc in the outer tuple: noticed by a function with more
+ * primitive calls than calls, which cannot be, and put right. pyinstrument, which counts no calls,
+ * writes -1: read as 0.
  *
  * `python -m profile` names its outermost entry by a code object instead of a text, which Python
  * shows as "<code object NAME at ADDRESS, file …>"; here it is called so without the address.
@@ -172,8 +173,12 @@ static void put_numbers(struct fm_buffer *out, int64_t first, int64_t second, in
 static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)
 {
     (void)err;
-    struct fm_flat *flat = fm_flat_new(p, NULL), *united = fm_pstats_unite(p, flat);
+    struct fm_flat *flat = fm_flat_new(p, NULL);
     size_t e = 0;
+    bool samples = flat->states; /* of which Python's sampler has only numbers in callers */
+    if (samples)
+        fm_flat_count_samples(flat);
+    struct fm_flat *united = fm_pstats_unite(p, flat);
     if (united) {
         fm_flat_free(flat);
         flat = united;
@@ -188,7 +193,7 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
         for (; e < flat->edges.len && flat->edges.data[e].callee == i; e++) {
             const struct fm_flat_edge *edge = &flat->edges.data[e];
             put_key(p, flat->rows.data[edge->caller].func, out);
-            if (fm_edge_counts_only(edge)) {
+            if (samples || fm_edge_counts_only(edge)) {
                 fm_marshal_put_int(out, edge->calls);
                 continue;
             }

@@ -36,6 +36,7 @@ struct loader {
     uint32_t tilde; /* string id of "~" */
     size_t edges_max;
     int64_t all_calls, all_ns; /* of everything: no sum over the file can overflow */
+    bool uncounted;            /* there are numbers of calls that nobody counted */
     struct fm_error *err;
 };
 
@@ -46,6 +47,22 @@ static int take_count(struct loader *l, const struct fm_marshal_value *v, int64_
         return fm_error_set(l->err, FM_DAMAGED, "a number of calls is none");
     *count = v->integer;
     return 0;
+}
+
+static bool is_uncounted(const struct fm_marshal_value *v)
+{
+    return v->type == FM_MARSHAL_INT && v->integer == -1;
+}
+
+/* Two numbers of calls; pyinstrument, which counts none, writes -1 for both. */
+static int take_counts(struct loader *l, const struct fm_marshal_value *v, int64_t *first,
+                       int64_t *second)
+{
+    if (is_uncounted(&v[0]) && is_uncounted(&v[1])) {
+        l->uncounted = true;
+        return 0;
+    }
+    return take_count(l, &v[0], first) < 0 ? l->err->status : take_count(l, &v[1], second);
 }
 
 /* llround, whose call would cost more than it does: what the cast cuts off is exact. */
@@ -177,7 +194,7 @@ static int push_edge(struct loader *l, const struct fm_flat_edge *edge)
 static int take_edge_parts(struct loader *l, struct fm_flat_edge *edge,
                            const struct fm_marshal_value *v)
 {
-    if (take_count(l, &v[0], &edge->calls) < 0 || take_count(l, &v[1], &edge->primitive) < 0 ||
+    if (take_counts(l, v, &edge->calls, &edge->primitive) < 0 ||
         take_seconds(l, &v[2], &edge->self_ns) < 0 || take_seconds(l, &v[3], &edge->total_ns) < 0)
         return l->err->status;
     return push_edge(l, edge);
@@ -237,7 +254,7 @@ static int take_row(struct loader *l, uint32_t number, const struct fm_marshal_v
     struct fm_flat_row row = { .func = number }; /* a key until all rows are known */
     if (l->keys.data[number].row != FM_NONE)
         return fm_error_set(l->err, FM_DAMAGED, "the function comes twice");
-    if (take_count(l, &v[0], &row.primitive) < 0 || take_count(l, &v[1], &row.calls) < 0 ||
+    if (take_counts(l, v, &row.primitive, &row.calls) < 0 ||
         take_seconds(l, &v[2], &row.self_ns) < 0 || take_seconds(l, &v[3], &row.total_ns) < 0)
         return l->err->status;
     l->keys.data[number].row = (uint32_t)l->flat->rows.len;
@@ -371,6 +388,9 @@ static int load_all(struct loader *l)
     }
     settle(l);
     correct_swapped(l);
+    if (l->uncounted)
+        fm_profile_note(l->p, FM_NONE, "uncounted", 0,
+                        "the file has times, but not how often functions were called");
     return 0;
 }
 

@@ -44,7 +44,18 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
     return copy;
 }
 
-/* ---- lines ---- */
+/* ---- what stands beside the trees ---- */
+
+static uint32_t append_string(struct fm_profile *into, const struct fm_profile *from, uint32_t id)
+{
+    return fm_strings_add(into->strings, fm_strings_get(from->strings, id),
+                          fm_strings_len(from->strings, id));
+}
+
+static uint32_t moved_process(uint32_t process, uint32_t first_process)
+{
+    return process == FM_NONE ? FM_NONE : process + first_process;
+}
 
 /* Add the lines of functions that have a new number (not FM_NONE) and their marks. */
 static void copy_lines(struct fm_lines *to, const struct fm_lines *from, const uint32_t *functions,
@@ -55,8 +66,8 @@ static void copy_lines(struct fm_lines *to, const struct fm_lines *from, const u
         uint32_t func = functions[row->func];
         if (func == FM_NONE)
             continue;
-        uint32_t process = row->process == FM_NONE ? FM_NONE : row->process + first_process;
-        struct fm_line *copy = fm_lines_add(to, process, func, row->line, false);
+        struct fm_line *copy =
+            fm_lines_add(to, moved_process(row->process, first_process), func, row->line, false);
         fm_lines_combine(to, copy, from, row);
     }
     for (size_t i = 0; i < from->marked.len; i++)
@@ -66,6 +77,28 @@ static void copy_lines(struct fm_lines *to, const struct fm_lines *from, const u
     if (from->unit_s > to->unit_s)
         to->unit_s = from->unit_s;
     fm_lines_sort(to);
+}
+
+/* Add those in functions that have a new number (not FM_NONE). */
+static void copy_samples(struct fm_profile *to, const struct fm_profile *from,
+                         const uint32_t *functions, uint32_t first_process)
+{
+    for (size_t i = 0; i < from->samples.spots.len; i++) {
+        struct fm_spot spot = from->samples.spots.data[i];
+        spot.func = functions[spot.func];
+        spot.process = moved_process(spot.process, first_process);
+        if (spot.func != FM_NONE)
+            fm_vec_push(&to->samples.spots, spot);
+    }
+    for (size_t i = 0; i < from->samples.waits.len; i++) {
+        struct fm_wait wait = from->samples.waits.data[i];
+        wait.func = functions[wait.func];
+        wait.process = moved_process(wait.process, first_process);
+        wait.detail = append_string(to, from, wait.detail);
+        if (wait.func != FM_NONE)
+            fm_vec_push(&to->samples.waits, wait);
+    }
+    fm_samples_sort(&to->samples);
 }
 
 /* ---- building ---- */
@@ -88,13 +121,15 @@ static void edit_init(struct edit *e, const struct fm_profile *p, fm_function_ma
     e->place = fm_malloc(p->nodes.len * sizeof *e->place);
 }
 
-/* A function keeps its lines if it is still in some tree; one that was in none before (lines may
- * come without calls) if it would be kept there. */
-static void edit_lines(struct edit *e, bool keeps_matches)
+/* A function keeps its lines, spots and waits if it is still in some tree; one that was in none
+ * before (lines may come without calls) if it would be kept there. */
+static void edit_places(struct edit *e, bool keeps_matches)
 {
+    const struct fm_samples *samples = &e->from->samples;
     size_t n = e->from->functions.len;
     fm_autofree uint32_t *functions = fm_malloc(n * sizeof *functions);
-    if (!e->from->lines.rows.len && !e->from->lines.marked.len)
+    if (!e->from->lines.rows.len && !e->from->lines.marked.len && !samples->spots.len &&
+        !samples->waits.len)
         return;
     for (uint32_t f = 0; f < n; f++)
         functions[f] = e->matches[f] == keeps_matches ? f : FM_NONE;
@@ -103,11 +138,12 @@ static void edit_lines(struct edit *e, bool keeps_matches)
     for (size_t i = 0; i < e->to->nodes.len; i++)
         functions[e->to->nodes.data[i].func] = e->to->nodes.data[i].func;
     copy_lines(&e->to->lines, &e->from->lines, functions, 0);
+    copy_samples(e->to, e->from, functions, 0);
 }
 
 static struct fm_profile *edit_finish(struct edit *e, bool keeps_matches)
 {
-    edit_lines(e, keeps_matches);
+    edit_places(e, keeps_matches);
     free(e->matches);
     free(e->place);
     fm_map_release(&e->children);
@@ -132,6 +168,15 @@ static void edit_add_numbers(struct edit *e, uint32_t node, uint32_t from_node)
                        fm_profile_value(e->from, (enum fm_metric)m, from_node));
 }
 
+/* What is of the node alone, and so in no number of its callers. */
+static void edit_add_own(struct edit *e, uint32_t node, uint32_t from_node)
+{
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        if (fm_metric_is_self((enum fm_metric)m))
+            fm_profile_add(e->to, (enum fm_metric)m, node,
+                           fm_profile_value(e->from, (enum fm_metric)m, from_node));
+}
+
 static uint32_t new_root(const struct edit *e, uint32_t node)
 {
     return e->to->threads.data[e->from->nodes.data[node].thread].root;
@@ -148,6 +193,7 @@ struct fm_profile *fm_profile_fold(const struct fm_profile *p, fm_function_match
         } else if (e.matches[node->func]) {
             /* Its time is part of its caller's total already; its callees follow it there. */
             e.place[i] = e.place[node->parent];
+            edit_add_own(&e, e.place[i], i);
             continue;
         } else {
             e.place[i] = edit_child(&e, e.place[node->parent], node->func);
@@ -225,12 +271,6 @@ struct fm_profile *fm_profile_filter(const struct fm_profile *p, fm_function_mat
 }
 
 /* ---- appending ---- */
-
-static uint32_t append_string(struct fm_profile *into, const struct fm_profile *from, uint32_t id)
-{
-    return fm_strings_add(into->strings, fm_strings_get(from->strings, id),
-                          fm_strings_len(from->strings, id));
-}
 
 static uint32_t *append_functions(struct fm_profile *into, const struct fm_profile *from)
 {
@@ -328,6 +368,7 @@ void fm_profile_append(struct fm_profile *into, const struct fm_profile *from)
     if (from->flat)
         append_flat(into, from->flat, functions);
     copy_lines(&into->lines, &from->lines, functions, first_process);
+    copy_samples(into, from, functions, first_process);
     append_sources(into, from);
     for (size_t i = 0; i < from->notes.len; i++) {
         struct fm_note note = from->notes.data[i];

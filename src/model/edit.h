@@ -12,8 +12,9 @@
  *         united.
  *
  * After folding, equal siblings are united, so a tree never has two children of one function. A
- * profile that came without a tree keeps its table as it is. Lines stay with the functions that
- * remain; appending adds up lines that came without processes.
+ * profile that came without a tree keeps its table as it is. Lines, spots and waits stay with the
+ * functions that remain; appending adds up lines that came without processes. Samples and states,
+ * being of a node alone, move as its own time does.
  */
 #ifndef FM_MODEL_EDIT_H
 #define FM_MODEL_EDIT_H

@@ -7,7 +7,11 @@
  * is zero. Self time needs no extra pass: a node gives its total to its own row and edge and takes
  * it from those of its parent.
  *
- * Nothing recurses: trees may be as deep as there are nodes. Memory is two numbers per node.
+ * Samples and states are of the node itself, so what its callees had is summed up first, in one
+ * backward pass, and then treated as the total time is.
+ *
+ * Nothing recurses: trees may be as deep as there are nodes. Memory is two numbers per node,
+ * and up to nine more if there are samples.
  */
 #include "model/flat.h"
 
@@ -15,6 +19,10 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+
+/* SAMPLES and the states behind it. */
+#define SAMPLED_METRICS (1 + FM_STATE_COUNT)
+_Static_assert(FM_METRIC_STATE_PYTHON == FM_METRIC_SAMPLES + 1, "the states follow the samples");
 
 struct level {
     uint32_t node;
@@ -24,13 +32,30 @@ struct level {
 struct walk {
     const struct fm_profile *p;
     uint32_t *first_child, *next_sibling;
-    struct fm_flat_row *rows; /* one per function, in this walk */
-    uint32_t *active;         /* per function: times on the stack */
-    struct fm_map edge_index; /* (caller, callee) functions → edge */
+    int64_t *inclusive[SAMPLED_METRICS]; /* per node, callees included; NULL: all zero */
+    struct fm_flat_row *rows;            /* one per function, in this walk */
+    uint32_t *active;                    /* per function: times on the stack */
+    struct fm_map edge_index;            /* (caller, callee) functions → edge */
     FM_VEC(struct fm_flat_edge) edges;
     FM_VEC(uint32_t) edge_active;
     FM_VEC(struct level) stack;
 };
+
+/* A metric of nodes themselves, with what their callees have. NULL if it is zero everywhere. */
+static int64_t *inclusive_new(const struct fm_profile *p, enum fm_metric metric)
+{
+    const int64_t *own = p->columns[metric].data;
+    if (!own)
+        return NULL;
+    int64_t *sums = fm_malloc(p->nodes.len * sizeof *sums);
+    memcpy(sums, own, p->nodes.len * sizeof *sums);
+    for (size_t i = p->nodes.len; i-- > 0;) {
+        uint32_t parent = p->nodes.data[i].parent;
+        if (parent != FM_NONE)
+            sums[parent] = fm_sum(sums[parent], sums[i]);
+    }
+    return sums;
+}
 
 static void walk_init(struct walk *w, const struct fm_profile *p)
 {
@@ -46,6 +71,8 @@ static void walk_init(struct walk *w, const struct fm_profile *p)
         w->next_sibling[i] = w->first_child[parent];
         w->first_child[parent] = (uint32_t)i;
     }
+    for (int m = 0; m < SAMPLED_METRICS; m++)
+        w->inclusive[m] = inclusive_new(p, (enum fm_metric)(FM_METRIC_SAMPLES + m));
     w->rows = fm_calloc(p->functions.len, sizeof *w->rows);
     w->active = fm_calloc(p->functions.len, sizeof *w->active);
 }
@@ -54,6 +81,8 @@ static void walk_release(struct walk *w)
 {
     free(w->first_child);
     free(w->next_sibling);
+    for (int m = 0; m < SAMPLED_METRICS; m++)
+        free(w->inclusive[m]);
     free(w->rows);
     free(w->active);
     fm_map_release(&w->edge_index);
@@ -94,6 +123,32 @@ static void row_add_node(struct fm_flat_row *row, const struct fm_profile *p, ui
     row->suspended_ns = fm_sum(row->suspended_ns, fm_profile_value(p, FM_METRIC_SUSPENDED, node));
 }
 
+static int64_t inclusive_at(const struct walk *w, int sampled_metric, uint32_t node)
+{
+    return w->inclusive[sampled_metric] ? w->inclusive[sampled_metric][node] : 0;
+}
+
+static void row_add_samples(struct walk *w, struct fm_flat_row *row, uint32_t node, bool outermost)
+{
+    row->samples = fm_sum(row->samples, fm_profile_value(w->p, FM_METRIC_SAMPLES, node));
+    if (outermost)
+        row->total_samples = fm_sum(row->total_samples, inclusive_at(w, 0, node));
+    for (int s = 0; s < FM_STATE_COUNT; s++) {
+        enum fm_metric metric = fm_metric_of_state((enum fm_state)s);
+        row->state_ns[s] = fm_sum(row->state_ns[s], fm_profile_value(w->p, metric, node));
+        if (outermost)
+            row->total_state_ns[s] = fm_sum(row->total_state_ns[s], inclusive_at(w, 1 + s, node));
+    }
+}
+
+static void edge_add_samples(struct walk *w, struct fm_flat_edge *edge, uint32_t node,
+                             bool outermost)
+{
+    edge->samples = fm_sum(edge->samples, fm_profile_value(w->p, FM_METRIC_SAMPLES, node));
+    if (outermost)
+        edge->total_samples = fm_sum(edge->total_samples, inclusive_at(w, 0, node));
+}
+
 static void edge_add_node(struct fm_flat_edge *edge, const struct fm_profile *p, uint32_t node,
                           bool outermost)
 {
@@ -113,14 +168,18 @@ static void walk_enter(struct walk *w, uint32_t node)
 {
     uint32_t func = w->p->nodes.data[node].func;
     uint32_t edge = FM_NONE;
-    row_add_node(&w->rows[func], w->p, node, w->active[func]++ == 0);
+    bool outermost = w->active[func]++ == 0;
+    row_add_node(&w->rows[func], w->p, node, outermost);
+    row_add_samples(w, &w->rows[func], node, outermost);
     if (w->stack.len) {
         struct level above = w->stack.data[w->stack.len - 1];
         uint32_t caller = w->p->nodes.data[above.node].func;
         int64_t total = fm_profile_value(w->p, FM_METRIC_TOTAL, node);
         int64_t taken = total == INT64_MIN ? INT64_MAX : -total;
         edge = edge_at(w, caller, func);
-        edge_add_node(&w->edges.data[edge], w->p, node, w->edge_active.data[edge]++ == 0);
+        outermost = w->edge_active.data[edge]++ == 0;
+        edge_add_node(&w->edges.data[edge], w->p, node, outermost);
+        edge_add_samples(w, &w->edges.data[edge], node, outermost);
         w->rows[caller].self_ns = fm_sum(w->rows[caller].self_ns, taken);
         if (above.edge != FM_NONE) {
             struct fm_flat_edge *e = &w->edges.data[above.edge];
@@ -160,6 +219,16 @@ static int edge_order(const void *left, const void *right)
     return a->caller < b->caller ? -1 : a->caller > b->caller;
 }
 
+static bool row_is_used(const struct fm_flat_row *row)
+{
+    return row->calls || row->total_ns || row->self_ns || row->suspended_ns || row->total_samples;
+}
+
+static bool edge_is_used(const struct fm_flat_edge *edge)
+{
+    return edge->calls || edge->total_ns || edge->self_ns || edge->total_samples;
+}
+
 /* Turn per-function rows and edges between functions into a table: rows that saw nothing are left
  * out, unless an edge that saw something needs them. */
 static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size_t functions,
@@ -167,9 +236,9 @@ static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size
 {
     fm_autofree uint32_t *row_of = fm_calloc(functions, sizeof *row_of);
     for (size_t f = 0; f < functions; f++)
-        row_of[f] = rows[f].calls || rows[f].total_ns || rows[f].self_ns || rows[f].suspended_ns;
+        row_of[f] = row_is_used(&rows[f]);
     for (size_t i = 0; i < edge_count; i++)
-        if (edges[i].calls || edges[i].total_ns || edges[i].self_ns)
+        if (edge_is_used(&edges[i]))
             row_of[edges[i].caller] = row_of[edges[i].callee] = 1;
     for (size_t f = 0; f < functions; f++) {
         if (!row_of[f])
@@ -180,7 +249,7 @@ static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size
     }
     for (size_t i = 0; i < edge_count; i++) {
         struct fm_flat_edge edge = edges[i];
-        if (!edge.calls && !edge.total_ns && !edge.self_ns)
+        if (!edge_is_used(&edge))
             continue;
         edge.caller = row_of[edge.caller];
         edge.callee = row_of[edge.callee];
@@ -188,6 +257,25 @@ static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size
     }
     if (flat->edges.len)
         qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
+}
+
+/* Does every process in scope have samples instead of calls? Those of which nothing was recorded do
+ * not count. */
+static bool is_sampled(const struct fm_profile *p, const struct fm_flat_scope *scope)
+{
+    uint32_t only =
+        scope->thread != FM_NONE ? p->threads.data[scope->thread].process : scope->process;
+    bool sampled = false;
+    for (uint32_t i = 0; i < p->processes.len; i++) {
+        const struct fm_process *process = &p->processes.data[i];
+        if (only != FM_NONE && only != i)
+            continue;
+        if (process->sampled && !process->calls)
+            sampled = true;
+        else if (process->profiled)
+            return false;
+    }
+    return sampled;
 }
 
 struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_scope *scope)
@@ -206,6 +294,7 @@ struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_sco
     }
     flat_fill(flat, w.rows, p->functions.len, w.edges.data, w.edges.len);
     walk_release(&w);
+    flat->sampled = flat->states = is_sampled(p, scope) && !p->flat;
     /* A ready-made table has no processes or threads, so it belongs to the whole only. */
     if (p->flat && scope->process == FM_NONE && scope->thread == FM_NONE)
         fm_flat_merge(flat, p->flat);
@@ -232,6 +321,18 @@ struct fm_flat_total fm_flat_total(const struct fm_flat *flat)
     return sum;
 }
 
+void fm_flat_count_samples(struct fm_flat *flat)
+{
+    for (size_t i = 0; i < flat->rows.len; i++) {
+        flat->rows.data[i].calls = flat->rows.data[i].total_samples;
+        flat->rows.data[i].primitive = flat->rows.data[i].samples;
+    }
+    for (size_t i = 0; i < flat->edges.len; i++) {
+        flat->edges.data[i].calls = flat->edges.data[i].total_samples;
+        flat->edges.data[i].primitive = flat->edges.data[i].samples;
+    }
+}
+
 /* ---- merging ---- */
 
 static void row_merge(struct fm_flat_row *row, const struct fm_flat_row *extra)
@@ -244,6 +345,12 @@ static void row_merge(struct fm_flat_row *row, const struct fm_flat_row *extra)
     row->min_ns = fm_metric_combine(FM_METRIC_MIN, row->min_ns, extra->min_ns);
     row->max_ns = fm_metric_combine(FM_METRIC_MAX, row->max_ns, extra->max_ns);
     row->suspended_ns = fm_sum(row->suspended_ns, extra->suspended_ns);
+    row->samples = fm_sum(row->samples, extra->samples);
+    row->total_samples = fm_sum(row->total_samples, extra->total_samples);
+    for (int s = 0; s < FM_STATE_COUNT; s++) {
+        row->state_ns[s] = fm_sum(row->state_ns[s], extra->state_ns[s]);
+        row->total_state_ns[s] = fm_sum(row->total_state_ns[s], extra->total_state_ns[s]);
+    }
 }
 
 static void edge_merge(struct fm_flat_edge *edge, const struct fm_flat_edge *extra)
@@ -252,6 +359,8 @@ static void edge_merge(struct fm_flat_edge *edge, const struct fm_flat_edge *ext
     edge->primitive = fm_sum(edge->primitive, extra->primitive);
     edge->self_ns = fm_sum(edge->self_ns, extra->self_ns);
     edge->total_ns = fm_sum(edge->total_ns, extra->total_ns);
+    edge->samples = fm_sum(edge->samples, extra->samples);
+    edge->total_samples = fm_sum(edge->total_samples, extra->total_samples);
 }
 
 /* Gathers tables by function, whatever their row numbers are. Rows that a table lists are kept even

@@ -9,6 +9,9 @@
  * and on an edge: the callee's calls, self and total time when called from that caller; `primitive`
  * and `total_ns` count only while the same edge is not active already.
  *
+ * Of samples (SAMPLES and STATE_* of the nodes) a row has those that ended in the function, and those
+ * in which it was on the stack at all; recursion counts a sample once.
+ *
  * Rows with no entries of their own (frames that were open before recording began, e.g. inherited
  * by fork) are kept when they have time. Thread roots are no rows.
  */
@@ -24,18 +27,23 @@ struct fm_flat_row {
     int64_t self_ns, total_ns;
     int64_t min_ns, max_ns; /* 0 if unknown */
     int64_t suspended_ns;
+    int64_t samples, total_samples; /* that ended here; in which it was on the stack */
+    int64_t state_ns[FM_STATE_COUNT], total_state_ns[FM_STATE_COUNT]; /* the same, as time */
 };
 
 struct fm_flat_edge {
     uint32_t caller, callee; /* row numbers */
     int64_t calls, primitive;
     int64_t self_ns, total_ns;
+    int64_t samples, total_samples;
 };
 
 struct fm_flat {
     FM_VEC(struct fm_flat_row) rows;   /* in order of function id */
     FM_VEC(struct fm_flat_edge) edges; /* sorted by (callee, caller) */
-    bool sampled;                      /* numbers are samples, not exact (3.15's sampler) */
+    bool sampled;                      /* numbers are samples, not exact */
+    bool states; /* … of Fathom's sampler: samples and states are there, calls are all 0. Not set
+                    for a table of Python's sampler (pstats), where calls are samples */
 };
 
 /* Which part of a profile to add up; FM_NONE means all. */
@@ -53,6 +61,10 @@ struct fm_flat_total {
     int64_t calls, primitive, self_ns;
 };
 struct fm_flat_total fm_flat_total(const struct fm_flat *flat);
+
+/* Make samples the calls, as Python's own sampler has it in its pstats files: calls are those in which
+ * the function was on the stack, primitive ones those that ended there. */
+void fm_flat_count_samples(struct fm_flat *flat);
 
 /* Add `extra` (a table over the same profile's functions) into `flat`, as pstats.Stats.add does. */
 void fm_flat_merge(struct fm_flat *flat, const struct fm_flat *extra);

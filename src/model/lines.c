@@ -67,6 +67,9 @@ static void combine_numbers(struct fm_line *row, const struct fm_line *extra)
     row->suspended_ns = fm_sum(row->suspended_ns, extra->suspended_ns);
     row->min_ns = fm_metric_combine(FM_METRIC_MIN, row->min_ns, extra->min_ns);
     row->max_ns = fm_metric_combine(FM_METRIC_MAX, row->max_ns, extra->max_ns);
+    row->samples = fm_sum(row->samples, extra->samples);
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        row->state_ns[s] = fm_sum(row->state_ns[s], extra->state_ns[s]);
 }
 
 static void combine_histograms(struct fm_line_histogram *to, const struct fm_line_histogram *extra)

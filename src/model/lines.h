@@ -5,10 +5,15 @@
  * several lines is one row, that of its first line. Times are in nanoseconds:
  *   hits          times the line was begun
  *   total_ns      time on the line, callees included; of nested activations only the outermost
- * counts self_ns       without recorded callees (with --calls: without any callee) min, max      of
- * one visit, callees included; 0 if none ended suspended_ns  a generator or coroutine waited here
- * to be resumed and a histogram of visits by inclusive time for quantiles: bucket 2n counts
+ *                 counts
+ *   self_ns       without recorded callees (with --calls: without any callee)
+ *   min, max      of one visit, callees included; 0 if none ended
+ *   suspended_ns  a generator or coroutine waited here to be resumed
+ * and a histogram of visits by inclusive time for quantiles: bucket 2n counts
  * [2^n, 1.5 * 2^n) ns, bucket 2n + 1 counts [1.5 * 2^n, 2^(n+1)) ns.
+ *
+ * Of a sampled process there are no hits and no visits; total_ns and self_ns are the time of
+ * samples, and samples and state_ns say how many ended on the line and what the thread did then.
  *
  * A profile read from .lprof has rows with hits and total_ns only, and function rows (kind PYTHON)
  * without any node.
@@ -20,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "model/states.h"
 
 #define FM_LINE_BUCKETS 90 /* up to 2^45 ns, about ten hours */
 
@@ -31,6 +37,8 @@ struct fm_line {
     int64_t total_ns, self_ns;
     int64_t min_ns, max_ns;
     int64_t suspended_ns;
+    int64_t samples;                  /* of a sampled process: that ended on this line */
+    int64_t state_ns[FM_STATE_COUNT]; /* … and their time by state; see model/samples.h */
     uint32_t histogram; /* index into fm_lines.histograms, or FM_NONE */
 };
 

@@ -10,49 +10,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/memory.h"
-#include "base/varint.h"
 #include "capture/format.h"
 #include "capture/reader.h"
-#include "model/columns.h"
 #include "model/file.h"
 #include "model/flat.h"
-#include "model/renumber.h"
-
-struct loader {
-    struct fm_profile *p;
-    struct fm_renumber strings, functions, processes, threads, nodes, lines;
-    struct fm_map metrics;           /* number in the file → enum fm_metric */
-    struct fm_columns table;         /* being read */
-    struct fm_map flat_rows;         /* function → row of the ready-made table */
-    uint32_t lost_process;           /* stand-in, FM_NONE until needed */
-    uint64_t lost_names, lost_nodes; /* counted */
-    uint64_t bad_blocks, missing_blocks;
-    bool ended; /* the writer's last block was seen */
-};
+#include "model/loader.h"
 
 /* ---- looking ids up ---- */
 
-static uint32_t id_at(const struct fm_renumber *ids, uint64_t id)
-{
-    return id < FM_NONE ? fm_renumber_get(ids, (uint32_t)id) : FM_NONE;
-}
-
-static uint32_t string_at(struct loader *l, uint64_t id)
+uint32_t fm_loader_string(struct fm_loader *l, uint64_t id)
 {
     if (id == 0)
         return 0;
-    uint32_t string = id_at(&l->strings, id);
+    uint32_t string = fm_loader_id(&l->strings, id);
     if (string != FM_NONE)
         return string;
     l->lost_names++;
     return fm_profile_string(l->p, "<lost>");
 }
 
-static uint32_t function_at(struct loader *l, uint64_t id)
+uint32_t fm_loader_function(struct fm_loader *l, uint64_t id)
 {
-    uint32_t func = id_at(&l->functions, id);
+    uint32_t func = fm_loader_id(&l->functions, id);
     if (func != FM_NONE)
         return func;
     l->lost_names++;
@@ -61,9 +41,9 @@ static uint32_t function_at(struct loader *l, uint64_t id)
     return fm_profile_function(l->p, &lost);
 }
 
-static uint32_t process_at(struct loader *l, uint64_t id)
+uint32_t fm_loader_process(struct fm_loader *l, uint64_t id)
 {
-    uint32_t process = id_at(&l->processes, id);
+    uint32_t process = fm_loader_id(&l->processes, id);
     if (process != FM_NONE)
         return process;
     if (l->lost_process == FM_NONE)
@@ -73,41 +53,9 @@ static uint32_t process_at(struct loader *l, uint64_t id)
     return l->lost_process;
 }
 
-/* ---- tables ---- */
-
-static bool read_table(struct loader *l, struct fm_cursor *c)
-{
-    return fm_columns_read(&l->table, c);
-}
-
-static uint64_t cell(const struct loader *l, uint32_t row, uint32_t column)
-{
-    return fm_columns_cell(&l->table, row, column);
-}
-
-static uint32_t cell32(const struct loader *l, uint32_t row, uint32_t column)
-{
-    uint64_t value = cell(l, row, column);
-    return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-}
-
-static int64_t cell_signed(const struct loader *l, uint32_t row, uint32_t column)
-{
-    return fm_unzigzag(cell(l, row, column));
-}
-
-/* Are the ids first … first + rows − 1 all above those that are known? */
-static bool ids_are_new(const struct loader *l, const struct fm_renumber *ids)
-{
-    if (!ids->runs.len)
-        return true;
-    const struct fm_renumber_run *last = &ids->runs.data[ids->runs.len - 1];
-    return l->table.first >= last->from && l->table.first - last->from >= last->count;
-}
-
 /* ---- blocks: each returns false if the block makes no sense ---- */
 
-static bool load_strings(struct loader *l, struct fm_cursor *c)
+static bool load_strings(struct fm_loader *l, struct fm_cursor *c)
 {
     uint64_t first = fm_cursor_varint(c);
     uint64_t count = fm_cursor_varint(c);
@@ -118,7 +66,7 @@ static bool load_strings(struct loader *l, struct fm_cursor *c)
     for (uint64_t i = 0; i < count; i++)
         fm_cursor_bytes(&look, fm_cursor_varint(&look));
     l->table.first = (uint32_t)first;
-    if (look.failed || !ids_are_new(l, &l->strings))
+    if (look.failed || !fm_loader_is_new(l, &l->strings))
         return false;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t len = fm_cursor_varint(c);
@@ -129,34 +77,36 @@ static bool load_strings(struct loader *l, struct fm_cursor *c)
     return true;
 }
 
-static bool load_facts(struct loader *l, struct fm_cursor *c)
+static bool load_facts(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c))
+    if (!fm_loader_table(l, c))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        struct fm_fact fact = { string_at(l, cell(l, i, 0)), string_at(l, cell(l, i, 1)) };
+        struct fm_fact fact = { fm_loader_string(l, fm_loader_cell(l, i, 0)),
+                                fm_loader_string(l, fm_loader_cell(l, i, 1)) };
         fm_vec_push(&l->p->facts, fact);
     }
     return true;
 }
 
-static bool load_processes(struct loader *l, struct fm_cursor *c)
+static bool load_processes(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c) || !ids_are_new(l, &l->processes))
+    if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->processes))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint64_t flags = cell(l, i, FM_PROCESS_FLAGS);
-        int64_t exit_status = cell_signed(l, i, FM_PROCESS_EXIT_STATUS);
+        uint64_t flags = fm_loader_cell(l, i, FM_PROCESS_FLAGS),
+                 mode = fm_loader_cell(l, i, FM_PROCESS_SAMPLE_MODE);
+        int64_t exit_status = fm_loader_signed(l, i, FM_PROCESS_EXIT_STATUS);
         struct fm_process process = {
-            .pid = cell32(l, i, FM_PROCESS_PID),
-            .parent_pid = cell32(l, i, FM_PROCESS_PARENT_PID),
-            .exe = string_at(l, cell(l, i, FM_PROCESS_EXE)),
-            .command = string_at(l, cell(l, i, FM_PROCESS_COMMAND)),
-            .cwd = string_at(l, cell(l, i, FM_PROCESS_CWD)),
-            .version = string_at(l, cell(l, i, FM_PROCESS_VERSION)),
-            .start_real_ns = cell(l, i, FM_PROCESS_START_REAL_NS),
-            .start_ns = cell(l, i, FM_PROCESS_START_NS),
-            .end_ns = cell(l, i, FM_PROCESS_END_NS),
+            .pid = fm_loader_cell32(l, i, FM_PROCESS_PID),
+            .parent_pid = fm_loader_cell32(l, i, FM_PROCESS_PARENT_PID),
+            .exe = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_EXE)),
+            .command = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_COMMAND)),
+            .cwd = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_CWD)),
+            .version = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_VERSION)),
+            .start_real_ns = fm_loader_cell(l, i, FM_PROCESS_START_REAL_NS),
+            .start_ns = fm_loader_cell(l, i, FM_PROCESS_START_NS),
+            .end_ns = fm_loader_cell(l, i, FM_PROCESS_END_NS),
             .exit_status =
                 exit_status >= -1 && exit_status <= INT32_MAX ? (int32_t)exit_status : -1,
             .profiled = flags & FM_PROCESS_PROFILED,
@@ -164,33 +114,41 @@ static bool load_processes(struct loader *l, struct fm_cursor *c)
             .c_calls = flags & FM_PROCESS_C_CALLS,
             .calls = !(flags & FM_PROCESS_FEW_CALLS),
             .lines = flags & FM_PROCESS_LINES,
-            .cost_call_ps = cell(l, i, FM_PROCESS_COST_CALL_PS),
-            .cost_c_call_ps = cell(l, i, FM_PROCESS_COST_C_CALL_PS),
-            .cost_resume_ps = cell(l, i, FM_PROCESS_COST_RESUME_PS),
-            .own_ns = cell(l, i, FM_PROCESS_OWN_NS),
-            .cost_line_ps = cell(l, i, FM_PROCESS_COST_LINE_PS),
+            .sampled = flags & FM_PROCESS_SAMPLED,
+            .cost_call_ps = fm_loader_cell(l, i, FM_PROCESS_COST_CALL_PS),
+            .cost_c_call_ps = fm_loader_cell(l, i, FM_PROCESS_COST_C_CALL_PS),
+            .cost_resume_ps = fm_loader_cell(l, i, FM_PROCESS_COST_RESUME_PS),
+            .own_ns = fm_loader_cell(l, i, FM_PROCESS_OWN_NS),
+            .cost_line_ps = fm_loader_cell(l, i, FM_PROCESS_COST_LINE_PS),
+            .sample_mode = mode <= FM_SAMPLE_GIL ? (uint8_t)mode : FM_SAMPLE_WALL,
+            .sample_interval_ns = fm_loader_cell(l, i, FM_PROCESS_SAMPLE_INTERVAL_NS),
+            .sample_rounds = fm_loader_cell(l, i, FM_PROCESS_SAMPLE_ROUNDS),
+            .samples = fm_loader_cell(l, i, FM_PROCESS_SAMPLES),
+            .samples_partial = fm_loader_cell(l, i, FM_PROCESS_SAMPLES_PARTIAL),
+            .samples_lost = fm_loader_cell(l, i, FM_PROCESS_SAMPLES_LOST),
+            .sampler_cpu_ns = fm_loader_cell(l, i, FM_PROCESS_SAMPLER_CPU_NS),
         };
         fm_renumber_add(&l->processes, l->table.first + i, fm_profile_process(l->p, &process));
     }
     return true;
 }
 
-static bool load_functions(struct loader *l, struct fm_cursor *c)
+static bool load_functions(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c) || !ids_are_new(l, &l->functions))
+    if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->functions))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_function f = {
             .kind = FM_FUNCTION_NATIVE, /* also for kinds that a later version may add */
-            .flags = (uint8_t)cell(l, i, 1),
-            .line = cell32(l, i, 2),
-            .name = string_at(l, cell(l, i, 3)),
-            .qualname = string_at(l, cell(l, i, 4)),
-            .file = string_at(l, cell(l, i, 5)),
-            .twin = cell32(l, i, 6),
+            .flags = (uint8_t)fm_loader_cell(l, i, 1),
+            .line = fm_loader_cell32(l, i, 2),
+            .name = fm_loader_string(l, fm_loader_cell(l, i, 3)),
+            .qualname = fm_loader_string(l, fm_loader_cell(l, i, 4)),
+            .file = fm_loader_string(l, fm_loader_cell(l, i, 5)),
+            .twin = fm_loader_cell32(l, i, 6),
         };
-        if (cell(l, i, 0) <= FM_FUNCTION_ROOT)
-            f.kind = (uint8_t)cell(l, i, 0);
+        if (fm_loader_cell(l, i, 0) <= FM_FUNCTION_ROOT)
+            f.kind = (uint8_t)fm_loader_cell(l, i, 0);
         /* Two ids are two functions, even if damage made them look alike. */
         size_t before = l->p->functions.len;
         uint32_t func = fm_profile_function(l->p, &f);
@@ -201,18 +159,18 @@ static bool load_functions(struct loader *l, struct fm_cursor *c)
     return true;
 }
 
-static bool load_threads(struct loader *l, struct fm_cursor *c)
+static bool load_threads(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c) || !ids_are_new(l, &l->threads))
+    if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->threads))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_thread thread = {
-            .process = process_at(l, cell(l, i, 0)),
-            .tid = cell32(l, i, 1),
-            .name = string_at(l, cell(l, i, 2)),
-            .start_ns = cell(l, i, 3),
-            .end_ns = cell(l, i, 4),
-            .cpu_ns = cell(l, i, 5),
+            .process = fm_loader_process(l, fm_loader_cell(l, i, 0)),
+            .tid = fm_loader_cell32(l, i, 1),
+            .name = fm_loader_string(l, fm_loader_cell(l, i, 2)),
+            .start_ns = fm_loader_cell(l, i, 3),
+            .end_ns = fm_loader_cell(l, i, 4),
+            .cpu_ns = fm_loader_cell(l, i, 5),
         };
         fm_renumber_add(&l->threads, l->table.first + i, fm_profile_thread_rootless(l->p, &thread));
     }
@@ -220,31 +178,32 @@ static bool load_threads(struct loader *l, struct fm_cursor *c)
 }
 
 /* The root of a thread; FM_NONE if that thread has one already. */
-static uint32_t load_root(struct loader *l, uint64_t thread_id)
+static uint32_t load_root(struct fm_loader *l, uint64_t thread_id)
 {
-    uint32_t thread = id_at(&l->threads, thread_id);
+    uint32_t thread = fm_loader_id(&l->threads, thread_id);
     if (thread == FM_NONE)
         thread = fm_profile_thread_rootless(
-            l->p, &(struct fm_thread){ .process = process_at(l, FM_NONE) });
+            l->p, &(struct fm_thread){ .process = fm_loader_process(l, FM_NONE) });
     if (l->p->threads.data[thread].root != FM_NONE)
         return FM_NONE;
     return fm_profile_thread_root(l->p, thread);
 }
 
-static bool load_nodes(struct loader *l, struct fm_cursor *c)
+static bool load_nodes(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c) || !ids_are_new(l, &l->nodes) || l->table.width < 2 ||
+    if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->nodes) || l->table.width < 2 ||
         l->table.rows >= FM_NONE - l->p->nodes.len)
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint64_t up = cell(l, i, 0);
+        uint64_t up = fm_loader_cell(l, i, 0);
         uint32_t node = FM_NONE;
         if (!up) {
-            node = load_root(l, cell(l, i, 1));
+            node = load_root(l, fm_loader_cell(l, i, 1));
         } else if (up <= l->table.first + i) {
             uint32_t parent = fm_renumber_get(&l->nodes, (uint32_t)(l->table.first + i - up));
             if (parent != FM_NONE)
-                node = fm_profile_node(l->p, parent, function_at(l, cell(l, i, 1)));
+                node =
+                    fm_profile_node(l->p, parent, fm_loader_function(l, fm_loader_cell(l, i, 1)));
         }
         if (node == FM_NONE)
             l->lost_nodes++;
@@ -254,12 +213,12 @@ static bool load_nodes(struct loader *l, struct fm_cursor *c)
     return true;
 }
 
-static bool load_metrics(struct loader *l, struct fm_cursor *c)
+static bool load_metrics(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c))
+    if (!fm_loader_table(l, c))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        const char *name = fm_profile_text(l->p, string_at(l, cell(l, i, 0)));
+        const char *name = fm_profile_text(l->p, fm_loader_string(l, fm_loader_cell(l, i, 0)));
         for (uint32_t m = 0; m < FM_METRIC_COUNT; m++)
             if (strcmp(name, fm_metric_name((enum fm_metric)m)) == 0)
                 fm_map_at(&l->metrics, l->table.first + i, m, NULL);
@@ -267,7 +226,7 @@ static bool load_metrics(struct loader *l, struct fm_cursor *c)
     return true;
 }
 
-static bool load_values(struct loader *l, struct fm_cursor *c)
+static bool load_values(struct fm_loader *l, struct fm_cursor *c)
 {
     const uint32_t *metrics[64];
     if (!fm_columns_shape(&l->table, c) || l->table.width > FM_COUNT(metrics))
@@ -280,7 +239,7 @@ static bool load_values(struct loader *l, struct fm_cursor *c)
         if (!metrics[m])
             continue; /* a later version's metric */
         for (uint32_t i = 0; i < l->table.rows; i++) {
-            uint64_t value = cell(l, i, m);
+            uint64_t value = fm_loader_cell(l, i, m);
             uint32_t node = value ? fm_renumber_get(&l->nodes, l->table.first + i) : FM_NONE;
             if (node != FM_NONE)
                 fm_profile_add(l->p, (enum fm_metric) * metrics[m], node, fm_unzigzag(value));
@@ -289,58 +248,58 @@ static bool load_values(struct loader *l, struct fm_cursor *c)
     return true;
 }
 
-static bool load_sources(struct loader *l, struct fm_cursor *c)
+static bool load_sources(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c))
+    if (!fm_loader_table(l, c))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint64_t state = cell(l, i, 1);
+        uint64_t state = fm_loader_cell(l, i, 1);
         struct fm_source source = {
-            .file = string_at(l, cell(l, i, 0)),
+            .file = fm_loader_string(l, fm_loader_cell(l, i, 0)),
             .state = state <= FM_SOURCE_CHANGED ? (uint8_t)state : FM_SOURCE_CHANGED,
-            .text = string_at(l, cell(l, i, 2)),
-            .mtime_ns = cell(l, i, 3),
-            .size_bytes = cell(l, i, 4),
+            .text = fm_loader_string(l, fm_loader_cell(l, i, 2)),
+            .mtime_ns = fm_loader_cell(l, i, 3),
+            .size_bytes = fm_loader_cell(l, i, 4),
         };
         fm_vec_push(&l->p->sources, source);
     }
     return true;
 }
 
-static bool load_notes(struct loader *l, struct fm_cursor *c)
+static bool load_notes(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c))
+    if (!fm_loader_table(l, c))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint64_t process = cell(l, i, 0);
+        uint64_t process = fm_loader_cell(l, i, 0);
         struct fm_note note = {
-            .process = process ? id_at(&l->processes, process - 1) : FM_NONE,
-            .kind = string_at(l, cell(l, i, 1)),
-            .count = cell(l, i, 2),
-            .text = string_at(l, cell(l, i, 3)),
+            .process = process ? fm_loader_id(&l->processes, process - 1) : FM_NONE,
+            .kind = fm_loader_string(l, fm_loader_cell(l, i, 1)),
+            .count = fm_loader_cell(l, i, 2),
+            .text = fm_loader_string(l, fm_loader_cell(l, i, 3)),
         };
         fm_vec_push(&l->p->notes, note);
     }
     return true;
 }
 
-static bool load_flat_rows(struct loader *l, struct fm_cursor *c)
+static bool load_flat_rows(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c))
+    if (!fm_loader_table(l, c))
         return false;
     if (!l->p->flat)
         l->p->flat = fm_calloc(1, sizeof *l->p->flat);
     for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_flat_row row = {
-            .func = function_at(l, cell(l, i, 0)),
-            .calls = cell_signed(l, i, 1),
-            .primitive = cell_signed(l, i, 2),
-            .resumes = cell_signed(l, i, 3),
-            .self_ns = cell_signed(l, i, 4),
-            .total_ns = cell_signed(l, i, 5),
-            .min_ns = cell_signed(l, i, 6),
-            .max_ns = cell_signed(l, i, 7),
-            .suspended_ns = cell_signed(l, i, 8),
+            .func = fm_loader_function(l, fm_loader_cell(l, i, 0)),
+            .calls = fm_loader_signed(l, i, 1),
+            .primitive = fm_loader_signed(l, i, 2),
+            .resumes = fm_loader_signed(l, i, 3),
+            .self_ns = fm_loader_signed(l, i, 4),
+            .total_ns = fm_loader_signed(l, i, 5),
+            .min_ns = fm_loader_signed(l, i, 6),
+            .max_ns = fm_loader_signed(l, i, 7),
+            .suspended_ns = fm_loader_signed(l, i, 8),
         };
         bool is_new;
         fm_map_at(&l->flat_rows, row.func, (uint32_t)l->p->flat->rows.len, &is_new);
@@ -348,18 +307,20 @@ static bool load_flat_rows(struct loader *l, struct fm_cursor *c)
             fm_vec_push(&l->p->flat->rows, row);
         else
             l->lost_nodes++;
-        l->p->flat->sampled |= cell(l, i, 9) != 0;
+        l->p->flat->sampled |= fm_loader_cell(l, i, 9) != 0;
     }
     return true;
 }
 
-static bool load_flat_edges(struct loader *l, struct fm_cursor *c)
+static bool load_flat_edges(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!read_table(l, c))
+    if (!fm_loader_table(l, c))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        const uint32_t *caller = fm_map_find(&l->flat_rows, function_at(l, cell(l, i, 0)));
-        const uint32_t *callee = fm_map_find(&l->flat_rows, function_at(l, cell(l, i, 1)));
+        const uint32_t *caller =
+            fm_map_find(&l->flat_rows, fm_loader_function(l, fm_loader_cell(l, i, 0)));
+        const uint32_t *callee =
+            fm_map_find(&l->flat_rows, fm_loader_function(l, fm_loader_cell(l, i, 1)));
         if (!caller || !callee) {
             l->lost_nodes++;
             continue;
@@ -367,87 +328,19 @@ static bool load_flat_edges(struct loader *l, struct fm_cursor *c)
         struct fm_flat_edge edge = {
             .caller = *caller,
             .callee = *callee,
-            .calls = cell_signed(l, i, 2),
-            .primitive = cell_signed(l, i, 3),
-            .self_ns = cell_signed(l, i, 4),
-            .total_ns = cell_signed(l, i, 5),
+            .calls = fm_loader_signed(l, i, 2),
+            .primitive = fm_loader_signed(l, i, 3),
+            .self_ns = fm_loader_signed(l, i, 4),
+            .total_ns = fm_loader_signed(l, i, 5),
         };
         fm_vec_push(&l->p->flat->edges, edge);
     }
     return true;
 }
 
-/* ---- lines ---- */
-
-static bool load_lines(struct loader *l, struct fm_cursor *c)
-{
-    if (!read_table(l, c) || !ids_are_new(l, &l->lines) || l->table.width < 4 ||
-        l->table.rows >= FM_NONE - l->p->lines.rows.len)
-        return false;
-    for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint64_t process = cell(l, i, 0);
-        struct fm_line *row =
-            fm_lines_add(&l->p->lines, process ? process_at(l, process - 1) : FM_NONE,
-                         function_at(l, cell(l, i, 1)), cell32(l, i, 2), false);
-        row->hits = cell_signed(l, i, 3);
-        row->total_ns = cell_signed(l, i, 4);
-        row->self_ns = cell_signed(l, i, 5);
-        row->min_ns = cell_signed(l, i, 6);
-        row->max_ns = cell_signed(l, i, 7);
-        row->suspended_ns = cell_signed(l, i, 8);
-        fm_renumber_add(&l->lines, l->table.first + i, (uint32_t)l->p->lines.rows.len - 1);
-    }
-    return true;
-}
-
-static bool load_visits(struct loader *l, struct fm_cursor *c)
-{
-    struct fm_lines *lines = &l->p->lines;
-    if (!read_table(l, c) || l->table.width < 3)
-        return false;
-    for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint32_t row = id_at(&l->lines, cell(l, i, 0)), visits = cell32(l, i, 2);
-        uint64_t bucket = cell(l, i, 1);
-        if (row == FM_NONE) {
-            l->lost_nodes++;
-            continue;
-        }
-        uint32_t *to = &fm_lines_histogram(lines, &lines->rows.data[row])
-                            ->buckets[bucket < FM_LINE_BUCKETS ? bucket : FM_LINE_BUCKETS - 1];
-        if (__builtin_add_overflow(*to, visits, to))
-            *to = UINT32_MAX;
-    }
-    return true;
-}
-
-static bool load_marks(struct loader *l, struct fm_cursor *c)
-{
-    if (!read_table(l, c))
-        return false;
-    for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint32_t func = id_at(&l->functions, cell(l, i, 0));
-        if (func != FM_NONE)
-            fm_lines_mark(&l->p->lines, func);
-    }
-    return true;
-}
-
-static bool load_unit(struct loader *l, struct fm_cursor *c)
-{
-    double unit_s;
-    if (!read_table(l, c) || l->table.rows != 1)
-        return false;
-    uint64_t bits = cell(l, 0, 0);
-    memcpy(&unit_s, &bits, sizeof unit_s);
-    if (!(unit_s > 0 && unit_s <= 1e9))
-        return false;
-    l->p->lines.unit_s = unit_s;
-    return true;
-}
-
 /* ---- the whole ---- */
 
-static bool load_block(struct loader *l, const struct fm_block *block, uint64_t blocks_before)
+static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64_t blocks_before)
 {
     struct fm_cursor c = fm_cursor_over(block->data, block->len);
     switch (block->type) {
@@ -476,13 +369,19 @@ static bool load_block(struct loader *l, const struct fm_block *block, uint64_t 
     case FM_BLOCK_FLAT_EDGES:
         return load_flat_edges(l, &c);
     case FM_BLOCK_LINES:
-        return load_lines(l, &c);
+        return fm_load_lines(l, &c);
     case FM_BLOCK_LINE_VISITS:
-        return load_visits(l, &c);
+        return fm_load_visits(l, &c);
     case FM_BLOCK_LINE_MARKS:
-        return load_marks(l, &c);
+        return fm_load_marks(l, &c);
     case FM_BLOCK_LINE_UNIT:
-        return load_unit(l, &c);
+        return fm_load_unit(l, &c);
+    case FM_BLOCK_LINE_STATES:
+        return fm_load_line_states(l, &c);
+    case FM_BLOCK_SPOTS:
+        return fm_load_spots(l, &c);
+    case FM_BLOCK_WAITS:
+        return fm_load_waits(l, &c);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;
@@ -492,7 +391,7 @@ static bool load_block(struct loader *l, const struct fm_block *block, uint64_t 
     }
 }
 
-static void note_damage(struct loader *l, const struct fm_reader *reader)
+static void note_damage(struct fm_loader *l, const struct fm_reader *reader)
 {
     struct fm_profile *p = l->p;
     if (!l->ended || reader->cut_off)
@@ -518,7 +417,7 @@ static void note_damage(struct loader *l, const struct fm_reader *reader)
                         "names are missing and shown as <lost>");
 }
 
-static void loader_release(struct loader *l)
+static void loader_release(struct fm_loader *l)
 {
     fm_renumber_release(&l->strings);
     fm_renumber_release(&l->functions);
@@ -539,7 +438,7 @@ bool fm_file_recognise(const void *bytes, size_t len)
 struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
                                 struct fm_error *err)
 {
-    struct loader l = { .lost_process = FM_NONE };
+    struct fm_loader l = { .lost_process = FM_NONE };
     struct fm_reader reader;
     struct fm_block block;
     if (fm_reader_init(&reader, bytes, len, err)) {
@@ -555,6 +454,7 @@ struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
         if (l.p->threads.data[t].root == FM_NONE)
             fm_profile_thread_root(l.p, t);
     fm_lines_sort(&l.p->lines);
+    fm_samples_sort(&l.p->samples);
     note_damage(&l, &reader);
     fm_reader_release(&reader);
     loader_release(&l);

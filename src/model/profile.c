@@ -24,7 +24,7 @@ struct fm_function_index {
 const char *fm_metric_name(enum fm_metric metric)
 {
     static const char *const names[] = {
-#define X(name, title, unit, kind) title,
+#define X(name, title, unit, kind, self) title,
         FM_METRIC_LIST(X)
 #undef X
     };
@@ -34,7 +34,7 @@ const char *fm_metric_name(enum fm_metric metric)
 const char *fm_metric_unit(enum fm_metric metric)
 {
     static const char *const units[] = {
-#define X(name, title, unit, kind) unit,
+#define X(name, title, unit, kind, self) unit,
         FM_METRIC_LIST(X)
 #undef X
     };
@@ -44,11 +44,21 @@ const char *fm_metric_unit(enum fm_metric metric)
 enum fm_metric_kind fm_metric_kind(enum fm_metric metric)
 {
     static const enum fm_metric_kind kinds[] = {
-#define X(name, title, unit, kind) kind,
+#define X(name, title, unit, kind, self) kind,
         FM_METRIC_LIST(X)
 #undef X
     };
     return kinds[metric];
+}
+
+bool fm_metric_is_self(enum fm_metric metric)
+{
+    static const bool selves[] = {
+#define X(name, title, unit, kind, self) self,
+        FM_METRIC_LIST(X)
+#undef X
+    };
+    return selves[metric];
 }
 
 int64_t fm_metric_combine(enum fm_metric metric, int64_t a, int64_t b)
@@ -91,6 +101,7 @@ void fm_profile_free(struct fm_profile *p)
     fm_vec_release(&p->sources);
     fm_vec_release(&p->facts);
     fm_lines_release(&p->lines);
+    fm_samples_release(&p->samples);
     fm_flat_free(p->flat);
     free(p->function_index->table);
     fm_map_release(&p->function_index->next_twin);

@@ -23,6 +23,7 @@
 #include "base/strings.h"
 #include "base/vec.h"
 #include "model/lines.h"
+#include "model/samples.h"
 
 #define FM_NONE UINT32_MAX /* no node, no function, no parent */
 
@@ -52,17 +53,26 @@ struct fm_function {
 /* What one metric is; the numbers of the metrics are fixed, see the list. */
 enum fm_metric_kind { FM_COMBINE_SUM = 0, FM_COMBINE_MIN = 1, FM_COMBINE_MAX = 2 };
 
-/*        name           column title   unit    combine */
+/*        name           column title   unit    combine          of the node itself, not its callees */
 #define FM_METRIC_LIST(X)                                                                          \
-    X(CALLS,            "calls",        "",     FM_COMBINE_SUM) /* entries from the caller */      \
-    X(RESUMES,          "resumes",      "",     FM_COMBINE_SUM) /* re-entries of generators */     \
-    X(TOTAL,            "total",        "ns",   FM_COMBINE_SUM) /* wall time including callees */  \
-    X(MIN,              "min",          "ns",   FM_COMBINE_MIN) /* shortest entry */               \
-    X(MAX,              "max",          "ns",   FM_COMBINE_MAX) /* longest entry */                \
-    X(SUSPENDED,        "suspended",    "ns",   FM_COMBINE_SUM) /* between yield and resume */
+    X(CALLS,            "calls",        "",     FM_COMBINE_SUM, 0) /* entries from the caller */   \
+    X(RESUMES,          "resumes",      "",     FM_COMBINE_SUM, 0) /* re-entries of generators */  \
+    X(TOTAL,            "total",        "ns",   FM_COMBINE_SUM, 0) /* wall time with callees */    \
+    X(MIN,              "min",          "ns",   FM_COMBINE_MIN, 0) /* shortest entry */            \
+    X(MAX,              "max",          "ns",   FM_COMBINE_MAX, 0) /* longest entry */             \
+    X(SUSPENDED,        "suspended",    "ns",   FM_COMBINE_SUM, 0) /* between yield and resume */  \
+    X(SAMPLES,          "samples",      "",     FM_COMBINE_SUM, 1) /* that ended here */           \
+    X(STATE_PYTHON,     "python",       "ns",   FM_COMBINE_SUM, 1) /* the states of states.h, */   \
+    X(STATE_C,          "c",            "ns",   FM_COMBINE_SUM, 1) /* in its order */              \
+    X(STATE_GIL,        "gil",          "ns",   FM_COMBINE_SUM, 1)                                 \
+    X(STATE_LOCK,       "lock",         "ns",   FM_COMBINE_SUM, 1)                                 \
+    X(STATE_DISK,       "disk",         "ns",   FM_COMBINE_SUM, 1)                                 \
+    X(STATE_NETWORK,    "network",      "ns",   FM_COMBINE_SUM, 1)                                 \
+    X(STATE_SLEEP,      "sleep",        "ns",   FM_COMBINE_SUM, 1)                                 \
+    X(STATE_OTHER,      "other",        "ns",   FM_COMBINE_SUM, 1)
 
 enum fm_metric {
-#define X(name, title, unit, kind) FM_METRIC_##name,
+#define X(name, title, unit, kind, self) FM_METRIC_##name,
     FM_METRIC_LIST(X)
 #undef X
         FM_METRIC_COUNT
@@ -71,6 +81,13 @@ enum fm_metric {
 const char *fm_metric_name(enum fm_metric metric);
 const char *fm_metric_unit(enum fm_metric metric);
 enum fm_metric_kind fm_metric_kind(enum fm_metric metric);
+/* Is the number of a node its own alone? Otherwise it includes the node's callees. */
+bool fm_metric_is_self(enum fm_metric metric);
+
+static inline enum fm_metric fm_metric_of_state(enum fm_state state)
+{
+    return (enum fm_metric)(FM_METRIC_STATE_PYTHON + (int)state);
+}
 
 struct fm_node {
     uint32_t parent; /* FM_NONE for the root of a thread */
@@ -98,7 +115,18 @@ struct fm_process {
     uint64_t cost_call_ps, cost_c_call_ps, cost_resume_ps;
     uint64_t cost_line_ps; /* of one line */
     uint64_t own_ns; /* what the agent took beside these: starting, new contexts and functions */
+    /* Of a sampled process. */
+    bool sampled;
+    uint8_t sample_mode;          /* enum fm_sample_mode: which threads were counted */
+    uint64_t sample_interval_ns;  /* asked for; 0: as fast as it goes */
+    uint64_t sample_rounds;       /* instants at which the process was looked at */
+    uint64_t samples;             /* stacks of threads kept, partial ones included */
+    uint64_t samples_partial;     /* of these: only the newest frames could be read */
+    uint64_t samples_lost;        /* threads that could not be read at all at some instant */
+    uint64_t sampler_cpu_ns;      /* processor time that watching took, outside the process */
 };
+
+enum fm_sample_mode { FM_SAMPLE_WALL = 0, FM_SAMPLE_CPU = 1, FM_SAMPLE_GIL = 2 };
 
 struct fm_thread {
     uint32_t process;
@@ -145,6 +173,7 @@ struct fm_profile {
     FM_VEC(struct fm_source) sources;
     FM_VEC(struct fm_fact) facts;
     struct fm_lines lines;
+    struct fm_samples samples;
     struct fm_flat *flat; /* NULL, or the table of a profile that came without a tree */
     struct fm_function_index *function_index; /* internal to profile.c */
 };

@@ -19,7 +19,7 @@
 
 #define BLOCK_BYTES      (1u << 20) /* a block is closed when it holds this much */
 #define BLOCK_ROWS       32768u     /* … or this many rows */
-#define MAX_COLUMNS      16
+#define MAX_COLUMNS      24
 #define STRING_MAX_BYTES (32u << 20) /* must fit into a block; longer texts are cut */
 
 struct saver {
@@ -118,6 +118,11 @@ static void table_row(struct saver *s, uint16_t type, const uint64_t *cells, uin
 
 /* ---- what a profile consists of ---- */
 
+static uint64_t process_number(uint32_t process)
+{
+    return process == FM_NONE ? 0 : (uint64_t)process + 1;
+}
+
 /* Strings that are not part of the profile (names of metrics) need no place in its string table. */
 static uint32_t literal_number(struct saver *s, const char *text)
 {
@@ -126,10 +131,20 @@ static uint32_t literal_number(struct saver *s, const char *text)
     return s->next_string++;
 }
 
+/* Up to the last one that is used, but no fewer than version 1.0 had. */
+static int metrics_to_save(const struct fm_profile *p)
+{
+    int count = FM_METRIC_COUNT;
+    while (count > FM_METRIC_SAMPLES && !p->columns[count - 1].data)
+        count--;
+    return count;
+}
+
 static void save_metrics(struct saver *s)
 {
+    int count = metrics_to_save(s->p);
     table_begin(s, 0);
-    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+    for (int m = 0; m < count; m++) {
         uint32_t name = literal_number(s, fm_metric_name((enum fm_metric)m));
         uint32_t unit = literal_number(s, fm_metric_unit((enum fm_metric)m));
         ROW(s, FM_BLOCK_METRICS, name, unit, (uint64_t)fm_metric_kind((enum fm_metric)m));
@@ -147,8 +162,17 @@ static void save_facts(struct saver *s)
     table_flush(s, FM_BLOCK_RUN);
 }
 
+static bool any_is_sampled(const struct fm_profile *p)
+{
+    for (size_t i = 0; i < p->processes.len; i++)
+        if (p->processes.data[i].sampled)
+            return true;
+    return false;
+}
+
 static void save_processes(struct saver *s)
 {
+    uint32_t width = any_is_sampled(s->p) ? FM_PROCESS_COLUMNS : FM_PROCESS_SAMPLE_MODE;
     table_begin(s, 0);
     for (size_t i = 0; i < s->p->processes.len; i++) {
         const struct fm_process *process = &s->p->processes.data[i];
@@ -167,15 +191,23 @@ static void save_processes(struct saver *s)
                                  (process->forked ? FM_PROCESS_FORKED : 0u) |
                                  (process->c_calls ? FM_PROCESS_C_CALLS : 0u) |
                                  (process->calls ? 0u : FM_PROCESS_FEW_CALLS) |
-                                 (process->lines ? FM_PROCESS_LINES : 0u),
+                                 (process->lines ? FM_PROCESS_LINES : 0u) |
+                                 (process->sampled ? FM_PROCESS_SAMPLED : 0u),
             [FM_PROCESS_COST_CALL_PS] = process->cost_call_ps,
             [FM_PROCESS_COST_C_CALL_PS] = process->cost_c_call_ps,
             [FM_PROCESS_COST_RESUME_PS] = process->cost_resume_ps,
             [FM_PROCESS_OWN_NS] = process->own_ns,
             [FM_PROCESS_COST_LINE_PS] = process->cost_line_ps,
+            [FM_PROCESS_SAMPLE_MODE] = process->sample_mode,
+            [FM_PROCESS_SAMPLE_INTERVAL_NS] = process->sample_interval_ns,
+            [FM_PROCESS_SAMPLE_ROUNDS] = process->sample_rounds,
+            [FM_PROCESS_SAMPLES] = process->samples,
+            [FM_PROCESS_SAMPLES_PARTIAL] = process->samples_partial,
+            [FM_PROCESS_SAMPLES_LOST] = process->samples_lost,
+            [FM_PROCESS_SAMPLER_CPU_NS] = process->sampler_cpu_ns,
         };
         _Static_assert(FM_PROCESS_COLUMNS <= MAX_COLUMNS, "room for every column");
-        table_row(s, FM_BLOCK_PROCESSES, cells, FM_PROCESS_COLUMNS);
+        table_row(s, FM_BLOCK_PROCESSES, cells, width);
     }
     table_flush(s, FM_BLOCK_PROCESSES);
 }
@@ -185,8 +217,8 @@ static void save_notes(struct saver *s)
     table_begin(s, 0);
     for (size_t i = 0; i < s->p->notes.len; i++) {
         const struct fm_note *note = &s->p->notes.data[i];
-        ROW(s, FM_BLOCK_NOTES, note->process == FM_NONE ? 0 : (uint64_t)note->process + 1,
-            string_number(s, note->kind), note->count, string_number(s, note->text));
+        ROW(s, FM_BLOCK_NOTES, process_number(note->process), string_number(s, note->kind),
+            note->count, string_number(s, note->text));
     }
     table_flush(s, FM_BLOCK_NOTES);
 }
@@ -317,18 +349,62 @@ static void save_visits(struct saver *s, size_t begin, size_t end)
     table_flush(s, FM_BLOCK_LINE_VISITS);
 }
 
-/* The visits of a stretch of lines follow it directly, so that a cut-off file has both. */
+static bool line_is_sampled(const struct fm_line *row)
+{
+    bool any = row->samples != 0;
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        any = any || row->state_ns[s];
+    return any;
+}
+
+static void save_line_states(struct saver *s, size_t begin, size_t end)
+{
+    _Static_assert(2 + FM_STATE_COUNT <= MAX_COLUMNS, "room for every column");
+    table_begin(s, 0);
+    for (size_t i = begin; i < end; i++) {
+        const struct fm_line *row = &s->p->lines.rows.data[i];
+        uint64_t cells[2 + FM_STATE_COUNT] = { i, fm_zigzag(row->samples) };
+        for (int state = 0; state < FM_STATE_COUNT; state++)
+            cells[2 + state] = fm_zigzag(row->state_ns[state]);
+        if (line_is_sampled(row))
+            table_row(s, FM_BLOCK_LINE_STATES, cells, FM_COUNT(cells));
+    }
+    table_flush(s, FM_BLOCK_LINE_STATES);
+}
+
+static void save_samples(struct saver *s)
+{
+    const struct fm_samples *samples = &s->p->samples;
+    table_begin(s, 0);
+    for (size_t i = 0; i < samples->spots.len; i++) {
+        const struct fm_spot *spot = &samples->spots.data[i];
+        ROW(s, FM_BLOCK_SPOTS, process_number(spot->process), spot->func, spot->line,
+            spot->end_line, spot->column, spot->end_column, fm_zigzag(spot->samples),
+            fm_zigzag(spot->ns));
+    }
+    table_flush(s, FM_BLOCK_SPOTS);
+    table_begin(s, 0);
+    for (size_t i = 0; i < samples->waits.len; i++) {
+        const struct fm_wait *wait = &samples->waits.data[i];
+        ROW(s, FM_BLOCK_WAITS, process_number(wait->process), wait->func, wait->line, wait->state,
+            string_number(s, wait->detail), fm_zigzag(wait->samples), fm_zigzag(wait->ns));
+    }
+    table_flush(s, FM_BLOCK_WAITS);
+}
+
+/* What belongs to a stretch of lines follows it directly, so that a cut-off file has both. */
 static void save_line_stretch(struct saver *s, size_t begin, size_t end)
 {
     table_begin(s, begin);
     for (size_t i = begin; i < end; i++) {
         const struct fm_line *row = &s->p->lines.rows.data[i];
-        ROW(s, FM_BLOCK_LINES, row->process == FM_NONE ? 0 : (uint64_t)row->process + 1, row->func,
-            row->line, fm_zigzag(row->hits), fm_zigzag(row->total_ns), fm_zigzag(row->self_ns),
+        ROW(s, FM_BLOCK_LINES, process_number(row->process), row->func, row->line,
+            fm_zigzag(row->hits), fm_zigzag(row->total_ns), fm_zigzag(row->self_ns),
             fm_zigzag(row->min_ns), fm_zigzag(row->max_ns), fm_zigzag(row->suspended_ns));
     }
     table_flush(s, FM_BLOCK_LINES);
     save_visits(s, begin, end);
+    save_line_states(s, begin, end);
 }
 
 static void save_lines(struct saver *s)
@@ -384,6 +460,7 @@ int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err)
     save_nodes(&s);
     save_flat(&s);
     save_lines(&s);
+    save_samples(&s);
     save_sources(&s);
     if (!s.rc)
         s.rc = fm_writer_end(&s.writer);

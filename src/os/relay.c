@@ -54,16 +54,22 @@ static int is_meant_for_us(const struct signalfd_siginfo *info)
     return info->ssi_code <= 0 && info->ssi_pid != 0;
 }
 
-void fm_relay_pass(struct fm_relay *relay, pid_t pid)
+bool fm_relay_pass(struct fm_relay *relay, pid_t pid)
 {
     struct signalfd_siginfo info;
+    bool kept = false;
     while (read(relay->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
+        if (number == relay->kept) {
+            kept = true;
+            continue;
+        }
         /* The program signalling its parent does not mean itself. */
         if (number == SIGCHLD || !is_meant_for_us(&info) || (pid_t)info.ssi_pid == pid)
             continue;
         kill(pid, number);
     }
+    return kept;
 }
 
 /* Is this process's group the one the terminal listens to? */

@@ -15,12 +15,14 @@
 #define FM_OS_RELAY_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 
 struct fm_relay {
-    int fd; /* readable when a signal arrived; −1 when closed */
+    int fd;   /* readable when a signal arrived; −1 when closed */
+    int kept; /* a signal that is for the launcher itself and not passed on; 0: none */
     sigset_t found_mask;
     struct sigaction found_child;
 };
@@ -30,8 +32,9 @@ int fm_relay_init(struct fm_relay *relay, struct fm_error *err);
 void fm_relay_undo(const struct fm_relay *relay);
 void fm_relay_release(struct fm_relay *relay);
 
-/* Read what arrived and pass on to `pid` what was meant for it. */
-void fm_relay_pass(struct fm_relay *relay, pid_t pid);
+/* Read what arrived and pass on to `pid` what was meant for it. True if the signal that is kept was
+ * among it. */
+bool fm_relay_pass(struct fm_relay *relay, pid_t pid);
 
 /* The program was stopped by `signal_number`: stop too if that is a matter of job control. */
 void fm_relay_stop(struct fm_relay *relay, int signal_number);

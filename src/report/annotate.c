@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/annotated.h"
+#include "report/sampling.h"
 
 /* A line of one function, on its way to its file. */
 struct piece {
@@ -43,6 +44,9 @@ static void add_piece(struct fm_annotation *a, const struct piece *piece)
     struct fm_annotated_line *line = &a->lines.data[a->lines.len - 1];
     line->hits = fm_sum(line->hits, piece->row->hits);
     line->self_ns = fm_sum(line->self_ns, piece->row->self_ns);
+    line->samples = fm_sum(line->samples, piece->row->samples);
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        line->state_ns[s] = fm_sum(line->state_ns[s], piece->row->state_ns[s]);
     file->self_ns = fm_sum(file->self_ns, piece->row->self_ns);
 }
 
@@ -78,6 +82,14 @@ static void print_line(const struct fm_report *r, const struct fm_scale *scale, 
 {
     double time = line ? (double)line->self_ns : 0, program = (double)r->lines->program_ns;
     int64_t hits = line ? line->hits : 0;
+    if (r->lines->sampled) {
+        char states[FM_NUMBER_BYTES] = "";
+        fprintf(r->out, "%6u|%10lld|%13g|%-13s|%6.2f%%|%s\n", number,
+                (long long)(line ? line->samples : 0), time / scale->unit_ns,
+                line ? fm_states_write_bar(states, line->state_ns) : "",
+                program > 0 ? time / program * 100 : 0, text);
+        return;
+    }
     fprintf(r->out, "%6u|%10lld|%13g|%13g|%6.2f%%|%s\n", number, (long long)hits,
             time / scale->unit_ns, hits > 0 ? time / scale->unit_ns / (double)hits : 0,
             program > 0 ? time / program * 100 : 0, text);
@@ -114,9 +126,10 @@ static void print_file(const struct fm_report *r, const struct fm_annotation *a,
             program > 0 ? time / program * 100 : 0);
     if (!file->text)
         fprintf(r->out, "No source is shown: %s\n", file->why);
-    fputs("Line #|      Hits|         Time| Time per hit|      %|Source code\n"
-          "------+----------+-------------+-------------+-------+-----------\n",
+    fputs(r->lines->sampled ? "Line #|   Samples|         Time|States       |      %|Source code\n"
+                            : "Line #|      Hits|         Time| Time per hit|      %|Source code\n",
           r->out);
+    fputs("------+----------+-------------+-------------+-------+-----------\n", r->out);
     print_lines(r, a, file, scale);
 }
 

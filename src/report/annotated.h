@@ -10,6 +10,7 @@
 struct fm_annotated_line {
     uint32_t line;
     int64_t hits, self_ns;
+    int64_t samples, state_ns[FM_STATE_COUNT];
 };
 
 struct fm_annotated {

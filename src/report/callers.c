@@ -7,9 +7,9 @@
 #include "report/edges.h"
 #include "report/number.h"
 
-static void add_columns(struct fm_table *t, enum fm_direction direction)
+static void add_columns(struct fm_table *t, const struct fm_report *r, enum fm_direction direction)
 {
-    fm_table_column(t, "calls", FM_TABLE_RIGHT);
+    fm_table_column(t, r->flat->states ? "samples" : "calls", FM_TABLE_RIGHT);
     fm_table_column(t, "self", FM_TABLE_RIGHT);
     fm_table_column(t, "total", FM_TABLE_RIGHT);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
@@ -22,7 +22,9 @@ static void add_function(struct fm_table *t, const struct fm_report *r, uint32_t
 {
     const struct fm_flat_row *f = &r->flat->rows.data[row];
     char text[FM_NUMBER_BYTES];
-    fm_table_cell(t, FM_COLOR_BOLD, fm_number_calls(text, f->calls, f->primitive));
+    fm_table_cell(t, FM_COLOR_BOLD,
+                  r->flat->states ? fm_number_count(text, f->total_samples)
+                                  : fm_number_calls(text, f->calls, f->primitive));
     fm_table_cell(t, FM_COLOR_BOLD, fm_number_time(text, f->self_ns));
     fm_table_cell(t, FM_COLOR_BOLD, fm_number_time(text, f->total_ns));
     fm_table_cell(t, FM_COLOR_NONE, "");
@@ -38,7 +40,9 @@ static void add_edge(struct fm_table *t, const struct fm_report *r, const struct
     uint32_t other = fm_edges_other(edges, e);
     bool counts_only = fm_edge_counts_only(e);
     fm_table_cell(t, FM_COLOR_NONE,
-                  fm_number_calls(text, e->calls, counts_only ? e->calls : e->primitive));
+                  r->flat->states
+                      ? fm_number_count(text, e->total_samples)
+                      : fm_number_calls(text, e->calls, counts_only ? e->calls : e->primitive));
     fm_table_cell(t, FM_COLOR_NONE, counts_only ? "" : fm_number_time(text, e->self_ns));
     fm_table_cell(t, FM_COLOR_NONE, counts_only ? "" : fm_number_time(text, e->total_ns));
     fm_table_cell(t, fm_color_heat((double)e->total_ns, (double)whole_ns),
@@ -49,17 +53,18 @@ static void add_edge(struct fm_table *t, const struct fm_report *r, const struct
 
 /* One line for the edges that are not shown. Their totals may overlap in time, so they are not
  * added up. */
-static void add_rest(struct fm_table *t, const struct fm_flat_edge *e, size_t n)
+static void add_rest(struct fm_table *t, const struct fm_report *r, const struct fm_flat_edge *e,
+                     size_t n)
 {
     int64_t calls = 0, self_ns = 0;
     char text[FM_NUMBER_BYTES];
     fm_autobuffer name = FM_BUFFER_INIT;
     for (size_t i = 0; i < n; i++) {
-        calls += e[i].calls;
+        calls += r->flat->states ? 0 : e[i].calls;
         self_ns += e[i].self_ns;
     }
     fm_buffer_addf(&name, "    %s more", fm_number_count(text, (int64_t)n));
-    fm_table_cell(t, FM_COLOR_DIM, fm_number_count(text, calls));
+    fm_table_cell(t, FM_COLOR_DIM, r->flat->states ? "" : fm_number_count(text, calls));
     fm_table_cell(t, FM_COLOR_DIM, fm_number_time(text, self_ns));
     fm_table_cell(t, FM_COLOR_DIM, "");
     fm_table_cell(t, FM_COLOR_DIM, "");
@@ -72,7 +77,7 @@ void fm_report_edges(const struct fm_report *r, enum fm_direction direction)
     struct fm_table t;
     fm_edges_init(&edges, r->flat, direction);
     fm_table_init(&t, r->style);
-    add_columns(&t, direction);
+    add_columns(&t, r, direction);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         uint32_t row = r->selection.rows.data[i];
         size_t n, shown;
@@ -84,7 +89,7 @@ void fm_report_edges(const struct fm_report *r, enum fm_direction direction)
         for (size_t k = 0; k < shown; k++)
             add_edge(&t, r, &edges, &all[k], whole_ns);
         if (shown < n)
-            add_rest(&t, all + shown, n - shown);
+            add_rest(&t, r, all + shown, n - shown);
     }
     fm_table_print(&t, r->out);
     fm_table_release(&t);

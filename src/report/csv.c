@@ -6,40 +6,11 @@
 #include "report/annotated.h"
 #include "report/branch.h"
 #include "report/cost.h"
+#include "report/csv_text.h"
 #include "report/edges.h"
 #include "report/hotlines.h"
 #include "report/report.h"
-
-static void put_text(const struct fm_report *r, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, r->out);
-        return;
-    }
-    fputc('"', r->out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', r->out);
-        fputc(*text, r->out);
-    }
-    fputc('"', r->out);
-}
-
-static void put_seconds(const struct fm_report *r, int64_t ns)
-{
-    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    fprintf(r->out, ",%s%llu.%09llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000),
-            (unsigned long long)(size % 1000000000));
-}
-
-static void put_function(const struct fm_report *r, uint32_t func)
-{
-    const struct fm_function *f = &r->p->functions.data[func];
-    put_text(r, fm_profile_text(r->p, f->qualname ? f->qualname : f->name));
-    fputc(',', r->out);
-    put_text(r, fm_profile_text(r->p, f->file));
-    fprintf(r->out, ",%u", f->line);
-}
+#include "report/sampling.h"
 
 static void put_rows(const struct fm_report *r)
 {
@@ -48,14 +19,14 @@ static void put_rows(const struct fm_report *r)
           r->out);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         const struct fm_flat_row *f = &r->flat->rows.data[r->selection.rows.data[i]];
-        put_function(r, f->func);
+        fm_csv_put_function(r, f->func);
         fprintf(r->out, ",%lld,%lld,%lld", (long long)f->calls, (long long)f->primitive,
                 (long long)f->resumes);
-        put_seconds(r, f->self_ns);
-        put_seconds(r, f->total_ns);
-        put_seconds(r, f->min_ns);
-        put_seconds(r, f->max_ns);
-        put_seconds(r, f->suspended_ns);
+        fm_csv_put_seconds(r, f->self_ns);
+        fm_csv_put_seconds(r, f->total_ns);
+        fm_csv_put_seconds(r, f->min_ns);
+        fm_csv_put_seconds(r, f->max_ns);
+        fm_csv_put_seconds(r, f->suspended_ns);
         fputs("\r\n", r->out);
     }
 }
@@ -74,12 +45,12 @@ static void put_edges(const struct fm_report *r, enum fm_direction direction)
         if (r->edges_max >= 0 && n > (size_t)r->edges_max)
             n = (size_t)r->edges_max;
         for (size_t k = 0; k < n; k++) {
-            put_function(r, r->flat->rows.data[all[k].caller].func);
+            fm_csv_put_function(r, r->flat->rows.data[all[k].caller].func);
             fputc(',', r->out);
-            put_function(r, r->flat->rows.data[all[k].callee].func);
+            fm_csv_put_function(r, r->flat->rows.data[all[k].callee].func);
             fprintf(r->out, ",%lld,%lld", (long long)all[k].calls, (long long)all[k].primitive);
-            put_seconds(r, all[k].self_ns);
-            put_seconds(r, all[k].total_ns);
+            fm_csv_put_seconds(r, all[k].self_ns);
+            fm_csv_put_seconds(r, all[k].total_ns);
             fputs("\r\n", r->out);
         }
     }
@@ -97,11 +68,20 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
     if (!top)
         fprintf(r->out, "%u", node->parent);
     fprintf(r->out, ",%u,%d,", b->p->threads.data[node->thread].tid, step->depth);
-    put_function(r, node->func);
-    fprintf(r->out, ",%lld,%lld", (long long)fm_profile_value(b->p, FM_METRIC_CALLS, step->node),
-            (long long)fm_profile_value(b->p, FM_METRIC_RESUMES, step->node));
-    put_seconds(r, b->self_ns[step->node]);
-    put_seconds(r, b->total_ns[step->node]);
+    fm_csv_put_function(r, node->func);
+    if (r->flat->states)
+        fprintf(r->out, ",%lld", (long long)fm_profile_value(b->p, FM_METRIC_SAMPLES, step->node));
+    else
+        fprintf(r->out, ",%lld,%lld",
+                (long long)fm_profile_value(b->p, FM_METRIC_CALLS, step->node),
+                (long long)fm_profile_value(b->p, FM_METRIC_RESUMES, step->node));
+    fm_csv_put_seconds(r, b->self_ns[step->node]);
+    fm_csv_put_seconds(r, b->total_ns[step->node]);
+    if (r->flat->states) {
+        int64_t states[FM_STATE_COUNT];
+        fm_states_of_node(b->p, step->node, states);
+        fm_csv_put_states(r, states);
+    }
     fputs("\r\n", r->out);
 }
 
@@ -110,7 +90,11 @@ static void put_tree(const struct fm_report *r)
     struct fm_branches b;
     int64_t all_ns = 0;
     fm_branches_init(&b, r->p);
-    fputs("node,parent,thread,depth,function,file,line,calls,resumes,self_s,total_s\r\n", r->out);
+    fprintf(r->out, "node,parent,thread,depth,function,file,line,%s,self_s,total_s",
+            r->flat->states ? "samples" : "calls,resumes");
+    if (r->flat->states)
+        fm_csv_put_state_titles(r);
+    fputs("\r\n", r->out);
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
         if (fm_branches_shows(r->p, &r->scope, i))
             all_ns += b.total_ns[r->p->threads.data[i].root];
@@ -126,17 +110,26 @@ static void put_tree(const struct fm_report *r)
 static void put_threads(const struct fm_report *r)
 {
     const struct fm_profile *p = r->p;
-    fputs("process,thread,name,wall_s,cpu_s,calls\r\n", r->out);
+    bool sampled = r->flat->states;
+    fm_autofree struct fm_thread_states *states = sampled ? fm_thread_states_new(p) : NULL;
+    fprintf(r->out, "process,thread,name,wall_s,cpu_s,%s", sampled ? "samples" : "calls");
+    if (sampled)
+        fm_csv_put_state_titles(r);
+    fputs("\r\n", r->out);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
         if (!fm_branches_shows(p, &r->scope, i))
             continue;
         struct fm_events e = fm_events_of(p, FM_NONE, i);
         fprintf(r->out, "%u,%u,", p->processes.data[t->process].pid, t->tid);
-        put_text(r, fm_profile_text(p, t->name));
-        put_seconds(r, t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
-        put_seconds(r, (int64_t)t->cpu_ns);
-        fprintf(r->out, ",%lld\r\n", (long long)(e.calls + e.c_calls + e.resumes));
+        fm_csv_put_text(r, fm_profile_text(p, t->name));
+        fm_csv_put_seconds(r, t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
+        fm_csv_put_seconds(r, (int64_t)t->cpu_ns);
+        int64_t events = sampled ? states[i].samples : e.calls + e.c_calls + e.resumes;
+        fprintf(r->out, ",%lld", (long long)events);
+        if (sampled)
+            fm_csv_put_states(r, states[i].state_ns);
+        fputs("\r\n", r->out);
     }
 }
 
@@ -149,16 +142,16 @@ static void put_processes(const struct fm_report *r)
         if (r->scope.process != FM_NONE && r->scope.process != i)
             continue;
         fprintf(r->out, "%u,%u,", q->pid, q->parent_pid);
-        put_text(r, fm_profile_text(p, q->version));
+        fm_csv_put_text(r, fm_profile_text(p, q->version));
         fprintf(r->out, ",%s,", q->profiled ? "yes" : "no");
         if (q->exit_status >= 0)
             fprintf(r->out, "%d", q->exit_status);
         fputc(',', r->out);
-        put_text(r, fm_profile_text(p, q->exe));
+        fm_csv_put_text(r, fm_profile_text(p, q->exe));
         fputc(',', r->out);
-        put_text(r, fm_profile_text(p, q->command));
-        put_seconds(r, q->start_ns && q->end_ns > q->start_ns ? (int64_t)(q->end_ns - q->start_ns)
-                                                              : 0);
+        fm_csv_put_text(r, fm_profile_text(p, q->command));
+        fm_csv_put_seconds(
+            r, q->start_ns && q->end_ns > q->start_ns ? (int64_t)(q->end_ns - q->start_ns) : 0);
         fputs("\r\n", r->out);
     }
 }
@@ -169,7 +162,7 @@ static void put_source(const struct fm_report *r, const struct fm_text *text, ui
     if (text && line >= 1 && line <= fm_text_count(text))
         fm_text_show(text, line, &shown);
     fputc(',', r->out);
-    put_text(r, fm_buffer_text(&shown));
+    fm_csv_put_text(r, fm_buffer_text(&shown));
     fputs("\r\n", r->out);
 }
 
@@ -178,30 +171,44 @@ static void put_line(const struct fm_report *r, const struct fm_linetable *table
                      const struct fm_line *row, const struct fm_text *text)
 {
     double percent = table->time_ns ? (double)row->total_ns * 100 / (double)table->time_ns : 0;
-    put_function(r, table->func);
-    fprintf(r->out, ",%u,%lld", row->line, (long long)row->hits);
-    put_seconds(r, row->total_ns);
+    int64_t seen = r->lines->sampled ? row->samples : row->hits;
+    fm_csv_put_function(r, table->func);
+    fprintf(r->out, ",%u,%lld", row->line, (long long)seen);
+    fm_csv_put_seconds(r, row->total_ns);
     fprintf(r->out, ",%.6g", percent);
-    if (r->lines->detailed) {
-        put_seconds(r, row->self_ns);
-        put_seconds(r, row->min_ns);
-        put_seconds(r, row->max_ns);
-        put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.5));
-        put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.99));
-        put_seconds(r, row->suspended_ns);
+    if (r->lines->sampled) {
+        fm_csv_put_seconds(r, row->self_ns);
+        fm_csv_put_states(r, row->state_ns);
+    } else if (r->lines->detailed) {
+        fm_csv_put_seconds(r, row->self_ns);
+        fm_csv_put_seconds(r, row->min_ns);
+        fm_csv_put_seconds(r, row->max_ns);
+        fm_csv_put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.5));
+        fm_csv_put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.99));
+        fm_csv_put_seconds(r, row->suspended_ns);
     } else {
         fputs(",,,,,,", r->out);
     }
     put_source(r, text, row->line);
 }
 
-static const char line_titles[] = "function,file,first_line,line,hits,time_s,percent,self_s,min_s,"
-                                  "max_s,p50_s,p99_s,suspended_s,source\r\n";
+static void put_line_titles(const struct fm_report *r)
+{
+    if (!r->lines->sampled) {
+        fputs("function,file,first_line,line,hits,time_s,percent,self_s,min_s,max_s,p50_s,p99_s,"
+              "suspended_s,source\r\n",
+              r->out);
+        return;
+    }
+    fputs("function,file,first_line,line,samples,time_s,percent,self_s", r->out);
+    fm_csv_put_state_titles(r);
+    fputs(",source\r\n", r->out);
+}
 
 static void put_lines(const struct fm_report *r)
 {
     const char *why;
-    fputs(line_titles, r->out);
+    put_line_titles(r);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         const struct fm_linetable *table = &r->lines->all.data[r->selection.rows.data[i]];
         const struct fm_text *text = fm_texts_find(r->lines->texts, table->func, &why);
@@ -212,12 +219,12 @@ static void put_lines(const struct fm_report *r)
 
 static void put_line_functions(const struct fm_report *r)
 {
-    fputs("function,file,line,hits,time_s\r\n", r->out);
+    fprintf(r->out, "function,file,line,%s,time_s\r\n", r->lines->sampled ? "samples" : "hits");
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         const struct fm_linetable *table = &r->lines->all.data[r->selection.rows.data[i]];
-        put_function(r, table->func);
-        fprintf(r->out, ",%lld", (long long)table->hits);
-        put_seconds(r, table->time_ns);
+        fm_csv_put_function(r, table->func);
+        fprintf(r->out, ",%lld", (long long)(r->lines->sampled ? table->samples : table->hits));
+        fm_csv_put_seconds(r, table->time_ns);
         fputs("\r\n", r->out);
     }
 }
@@ -226,7 +233,7 @@ static void put_hot(const struct fm_report *r)
 {
     struct fm_hotlines hot;
     const char *why;
-    fputs(line_titles, r->out);
+    put_line_titles(r);
     fm_hotlines_init(&hot, r);
     for (size_t i = 0; i < hot.all.len; i++) {
         const struct fm_hotline *line = &hot.all.data[i];
@@ -239,15 +246,16 @@ static void put_hot(const struct fm_report *r)
 static void put_annotated(const struct fm_report *r)
 {
     struct fm_annotation a;
-    fputs("file,line,hits,self_s,source\r\n", r->out);
+    fprintf(r->out, "file,line,%s,self_s,source\r\n", r->lines->sampled ? "samples" : "hits");
     fm_annotation_init(&a, r);
     for (size_t i = 0; i < a.files.len; i++) {
         const struct fm_annotated *file = &a.files.data[i];
         for (size_t k = 0; k < file->n; k++) {
             const struct fm_annotated_line *line = &a.lines.data[file->first + k];
-            put_text(r, fm_profile_text(r->p, file->file));
-            fprintf(r->out, ",%u,%lld", line->line, (long long)line->hits);
-            put_seconds(r, line->self_ns);
+            fm_csv_put_text(r, fm_profile_text(r->p, file->file));
+            fprintf(r->out, ",%u,%lld", line->line,
+                    (long long)(r->lines->sampled ? line->samples : line->hits));
+            fm_csv_put_seconds(r, line->self_ns);
             put_source(r, file->text, line->line);
         }
     }
@@ -258,11 +266,17 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
 {
     switch (part) {
     case FM_PART_FUNCTIONS:
-        put_rows(r);
+        if (r->flat->states)
+            fm_csv_put_sampled(r);
+        else
+            put_rows(r);
         break;
     case FM_PART_CALLERS:
     case FM_PART_CALLEES:
-        put_edges(r, part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
+        if (r->flat->states)
+            fm_csv_put_sampled_edges(r, part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
+        else
+            put_edges(r, part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
         break;
     case FM_PART_TREE:
         put_tree(r);
@@ -274,6 +288,13 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
         put_processes(r);
         break;
     case FM_PART_SOURCE: /* plain text only */
+        break;
+    case FM_PART_STATES:
+        fm_csv_put_state_table(r);
+        break;
+    case FM_PART_WAITS:
+    case FM_PART_SPOTS:
+        fm_csv_put_places(r, part);
         break;
     case FM_PART_LINES:
         if (r->view.summarize)

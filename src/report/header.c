@@ -7,6 +7,7 @@
 #include "report/cost.h"
 #include "report/number.h"
 #include "report/report.h"
+#include "report/sampling.h"
 
 static bool in_scope(const struct fm_report *r, uint32_t process)
 {
@@ -113,11 +114,12 @@ static void print_size(const struct fm_report *r)
         add_counted(&line, processes, "process", "processes");
         add_counted(&line, threads, "thread", "threads");
     }
-    if (r->flat->sampled)
+    bool states = r->flat->states; /* a sentence of its own follows */
+    if (r->flat->sampled && !states)
         add_counted(&line, total.primitive, "sample", "samples");
-    else if (!fm_linetables_are_all(r->p)) /* only calls of functions with lines say little */
+    else if (!states && !fm_linetables_are_all(r->p)) /* calls of functions with lines say little */
         add_counted(&line, total.calls, "call", "calls");
-    if (fm_linetables_exist(r->p))
+    if (fm_linetables_exist(r->p) && !states)
         add_lines(r, &line);
     if (!wall && !fm_linetables_are_all(r->p)) {
         snprintf(text, sizeof text, "%s in functions", fm_number_time(number, total.self_ns));
@@ -139,6 +141,48 @@ static void print_cost(const struct fm_report *r)
         snprintf(text + n, sizeof text - (size_t)n, " (%s %%)",
                  fm_number_percent(percent, (double)cost.added_ns, (double)without_ns));
     print_line(r, FM_COLOR_DIM, text);
+}
+
+/* A line, or two of them. */
+static void print_sentences(const struct fm_report *r, char *text)
+{
+    char *newline = strchr(text, '\n');
+    if (newline)
+        *newline = '\0';
+    print_line(r, FM_COLOR_NONE, text);
+    if (newline)
+        print_line(r, FM_COLOR_NONE, newline + 1);
+}
+
+static void print_counted_states(const struct fm_report *r)
+{
+    fm_autobuffer line = FM_BUFFER_INIT;
+    if (!r->states)
+        return;
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        if (r->states >> s & 1)
+            fm_buffer_addf(&line, "%s%s", line.len ? ", " : "counting only time spent ",
+                           fm_state_title((enum fm_state)s));
+    print_line(r, FM_COLOR_WARN, line.data);
+}
+
+static void print_sampling(const struct fm_report *r)
+{
+    struct fm_sampling sampling = fm_sampling_of(r->p, &r->scope);
+    fm_autobuffer line = FM_BUFFER_INIT, error = FM_BUFFER_INIT, cost = FM_BUFFER_INIT;
+    if (!sampling.any)
+        return;
+    fm_sampling_describe(&sampling, &line);
+    fm_sampling_describe_error(&sampling, &error);
+    size_t width = fm_text_width(line.data, line.len) + 2 + fm_text_width(error.data, error.len);
+    bool one_line = r->style.width <= 0 || width <= (size_t)r->style.width;
+    fm_buffer_addf(&line, "%s%s", one_line ? "; " : ";\n", error.data);
+    print_sentences(r, line.data);
+    print_counted_states(r);
+    if (sampling.cpu_ns > 0) {
+        fm_sampling_describe_cost(&sampling, &cost);
+        print_line(r, FM_COLOR_DIM, cost.data);
+    }
 }
 
 void fm_report_notes(const struct fm_report *r)
@@ -163,6 +207,7 @@ void fm_report_header(const struct fm_report *r)
 {
     print_subject(r);
     print_size(r);
+    print_sampling(r);
     print_cost(r);
     fm_report_notes(r);
     fputc('\n', r->out);

@@ -2,13 +2,14 @@
 #include <string.h>
 
 #include "report/hotlines.h"
+#include "report/sampling.h"
 
 static double rank_by(enum fm_sort_field field, const struct fm_line *row)
 {
     switch (field) {
     case FM_SORT_CALLS:
     case FM_SORT_PRIMITIVE:
-        return (double)row->hits;
+        return (double)(row->hits ? row->hits : row->samples);
     case FM_SORT_TOTAL:
     case FM_SORT_TIME:
         return (double)row->total_ns;
@@ -51,7 +52,7 @@ void fm_hotlines_init(struct fm_hotlines *hot, const struct fm_report *r)
         uint32_t index = r->selection.rows.data[i];
         const struct fm_linetable *table = &r->lines->all.data[index];
         for (size_t k = 0; k < table->n; k++) {
-            if (table->rows[k].hits > 0)
+            if (table->rows[k].hits > 0 || (r->lines->sampled && table->rows[k].total_ns > 0))
                 fm_vec_push(&hot->all, ((struct fm_hotline){ index, &table->rows[k] }));
         }
     }
@@ -118,7 +119,10 @@ static void add_row(struct fm_table *t, const struct fm_report *r, const struct 
     if (with_self)
         add_time(t, r, scale, line->row->self_ns);
     add_time(t, r, scale, line->row->total_ns);
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(number, line->row->hits));
+    int64_t seen = r->lines->sampled ? line->row->samples : line->row->hits;
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(number, seen));
+    if (r->lines->sampled)
+        fm_states_cell(t, line->row->state_ns);
     fm_buffer_addf(&place, "%s:%u", fm_names_file(r->names, line->table), line->row->line);
     fm_table_cell(t, FM_COLOR_DIM, place.data);
     fm_table_cell_pair(t, FM_COLOR_NONE, fm_hotline_text(r, line, &text),
@@ -142,6 +146,7 @@ void fm_report_hot(const struct fm_report *r)
     struct fm_hotlines hot;
     struct fm_table t;
     char self_title[32], time_title[32];
+    int64_t states[FM_STATE_COUNT] = { 0 };
     fm_hotlines_init(&hot, r);
     struct fm_scale scale = scale_of(r, &hot);
     bool with_self = has_self(&hot);
@@ -154,12 +159,21 @@ void fm_report_hot(const struct fm_report *r)
     }
     fm_table_column(&t, time_title, FM_TABLE_RIGHT);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
-    fm_table_column(&t, "Hits", FM_TABLE_RIGHT);
+    if (r->lines->sampled) {
+        fm_table_column(&t, "Samples", FM_TABLE_OPTIONAL);
+        fm_table_column(&t, "States", FM_TABLE_LEFT);
+    } else {
+        fm_table_column(&t, "Hits", FM_TABLE_RIGHT);
+    }
     fm_table_column(&t, "Line", FM_TABLE_LEFT);
     fm_table_column(&t, "Line Contents", FM_TABLE_TEXT);
-    for (size_t i = 0; i < hot.all.len; i++)
+    for (size_t i = 0; i < hot.all.len; i++) {
         add_row(&t, r, &hot.all.data[i], &scale, with_self);
+        fm_states_add(states, hot.all.data[i].row->state_ns);
+    }
     fm_table_print(&t, r->out);
+    if (r->lines->sampled)
+        fm_states_print_legend(&r->style, r->out, states);
     print_count(r, &hot);
     fm_table_release(&t);
     fm_hotlines_release(&hot);

@@ -6,10 +6,13 @@
 #include "report/cost.h"
 #include "report/edges.h"
 #include "report/json_text.h"
+#include "report/places.h"
 #include "report/report.h"
+#include "report/sampling.h"
 
 struct page {
     const struct fm_report *r;
+    int64_t samples; /* of all functions */
     struct fm_buffer text;
 };
 
@@ -34,9 +37,25 @@ static void add_edges(struct page *page, const struct fm_edges *edges, uint32_t 
             fm_json_add_member(out, "self_ns", all[i].self_ns);
             fm_json_add_member(out, "total_ns", all[i].total_ns);
         }
+        if (r->flat->states) {
+            fm_json_add_member(out, "samples", all[i].samples);
+            fm_json_add_member(out, "total_samples", all[i].total_samples);
+        }
         fm_buffer_add_char(out, '}');
     }
     fm_buffer_add_char(out, ']');
+}
+
+/* What a function has of samples. */
+static void add_samples(struct page *page, const struct fm_flat_row *f)
+{
+    struct fm_buffer *out = &page->text;
+    fm_json_add_member(out, "samples", f->samples);
+    fm_json_add_member(out, "total_samples", f->total_samples);
+    fm_json_add_key(out, "self_error");
+    fm_buffer_addf(out, "%.6f", fm_sampling_error(f->samples, page->samples));
+    fm_json_add_states(out, "states_ns", f->state_ns);
+    fm_json_add_states(out, "total_states_ns", f->total_state_ns);
 }
 
 static void add_rows(struct page *page, enum fm_part part)
@@ -60,6 +79,8 @@ static void add_rows(struct page *page, enum fm_part part)
         fm_json_add_member(out, "min_ns", f->min_ns);
         fm_json_add_member(out, "max_ns", f->max_ns);
         fm_json_add_member(out, "suspended_ns", f->suspended_ns);
+        if (r->flat->states || part == FM_PART_STATES)
+            add_samples(page, f);
         if (with_edges)
             add_edges(page, &edges, row);
         fm_buffer_add_char(out, '}');
@@ -92,6 +113,12 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
     fm_json_add_member(out, "total_ns", b->total_ns[step->node]);
     fm_json_add_member(out, "suspended_ns",
                        fm_profile_value(b->p, FM_METRIC_SUSPENDED, step->node));
+    if (page->r->flat->states) {
+        int64_t states[FM_STATE_COUNT];
+        fm_states_of_node(b->p, step->node, states);
+        fm_json_add_member(out, "samples", fm_profile_value(b->p, FM_METRIC_SAMPLES, step->node));
+        fm_json_add_states(out, "states_ns", states);
+    }
     fm_buffer_add_char(out, '}');
 }
 
@@ -118,6 +145,8 @@ static void add_threads(struct page *page)
     const struct fm_profile *p = page->r->p;
     struct fm_buffer *out = &page->text;
     bool first = true;
+    bool sampled = fm_sampling_of(p, &page->r->scope).any;
+    fm_autofree struct fm_thread_states *states = sampled ? fm_thread_states_new(p) : NULL;
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
         if (!fm_branches_shows(p, &page->r->scope, i))
@@ -132,6 +161,10 @@ static void add_threads(struct page *page)
                            t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
         fm_json_add_member(out, "cpu_ns", (int64_t)t->cpu_ns);
         fm_json_add_member(out, "calls", e.calls + e.c_calls + e.resumes);
+        if (sampled) {
+            fm_json_add_member(out, "samples", states[i].samples);
+            fm_json_add_states(out, "states_ns", states[i].state_ns);
+        }
         fm_buffer_add_char(out, '}');
     }
 }
@@ -166,8 +199,80 @@ static void add_processes(struct page *page)
         fm_buffer_add_text(out, q->profiled ? "true" : "false");
         fm_json_add_key(out, "forked");
         fm_buffer_add_text(out, q->forked ? "true" : "false");
+        if (q->sampled) {
+            fm_json_add_member(out, "rounds", (int64_t)q->sample_rounds);
+            fm_json_add_member(out, "samples", (int64_t)q->samples);
+            fm_json_add_member(out, "partial", (int64_t)q->samples_partial);
+            fm_json_add_member(out, "lost", (int64_t)q->samples_lost);
+            fm_json_add_member(out, "sampler_cpu_ns", (int64_t)q->sampler_cpu_ns);
+        }
         fm_buffer_add_char(out, '}');
     }
+}
+
+static void add_place(struct page *page, const struct fm_place *place, enum fm_part part,
+                      const struct fm_text *text)
+{
+    struct fm_buffer *out = &page->text;
+    const struct fm_profile *p = page->r->p;
+    if (part == FM_PART_WAITS) {
+        fm_json_add_text_member(out, "state", fm_state_name((enum fm_state)place->wait.state));
+        fm_json_add_text_member(out, "detail", fm_profile_text(p, place->wait.detail));
+        fm_json_add_member(out, "at_line", place->wait.line);
+    } else {
+        fm_json_add_member(out, "at_line", place->spot.line);
+        fm_json_add_member(out, "end_line", place->spot.end_line);
+        fm_json_add_member(out, "column", place->spot.column);
+        fm_json_add_member(out, "end_column", place->spot.end_column);
+    }
+    fm_json_add_member(out, "samples", place->samples);
+    fm_json_add_member(out, "ns", place->ns);
+    if (text && place->spot.line >= 1 && place->spot.line <= fm_text_count(text)) {
+        fm_autobuffer shown = FM_BUFFER_INIT;
+        fm_text_show(text, place->spot.line, &shown);
+        fm_json_add_text_member(out, "source", fm_buffer_text(&shown));
+    }
+    fm_json_add_key(out, "function");
+    fm_buffer_add_char(out, '{');
+    fm_json_add_function(out, p, page->r->flat->rows.data[place->row].func);
+    fm_buffer_add_char(out, '}');
+}
+
+static void add_places(struct page *page, enum fm_part part)
+{
+    struct fm_places places;
+    struct fm_texts *texts = NULL;
+    fm_places_init(&places, page->r, part);
+    for (size_t i = 0; i < places.all.len; i++) {
+        const struct fm_place *place = &places.all.data[i];
+        fm_buffer_add_text(&page->text, i ? ",\n  {" : "\n  {");
+        add_place(page, place, part,
+                  part == FM_PART_SPOTS ? fm_place_text(page->r, &texts, place) : NULL);
+        fm_buffer_add_char(&page->text, '}');
+    }
+    fm_texts_free(texts);
+    fm_places_release(&places);
+}
+
+static void add_sampling(struct page *page)
+{
+    struct fm_sampling s = fm_sampling_of(page->r->p, &page->r->scope);
+    struct fm_buffer *out = &page->text;
+    if (!s.any)
+        return;
+    fm_json_add_key(out, "sampling");
+    fm_buffer_add_char(out, '{');
+    fm_json_add_member(out, "samples", s.samples);
+    fm_json_add_member(out, "partial", s.partial);
+    fm_json_add_member(out, "lost", s.lost);
+    fm_json_add_member(out, "rounds", s.rounds);
+    fm_json_add_key(out, "asked_hz");
+    fm_buffer_addf(out, "%.6g", s.asked_hz);
+    fm_json_add_text_member(out, "mode", s.mixed ? "mixed" : fm_sample_mode_name(s.mode));
+    fm_json_add_key(out, "error");
+    fm_buffer_addf(out, "%.6f", fm_sampling_error_max(s.samples));
+    fm_json_add_member(out, "sampler_cpu_ns", s.cpu_ns);
+    fm_buffer_add_char(out, '}');
 }
 
 static void add_notes(struct page *page)
@@ -215,17 +320,36 @@ static void add_head(struct page *page)
     fm_json_add_member(out, "added_ns", cost.added_ns);
     if (r->lines)
         fm_json_add_member(out, "program_ns", r->lines->program_ns);
+    add_sampling(page);
     add_notes(page);
 }
 
 void fm_report_json(const struct fm_report *r, enum fm_part part)
 {
     static const char *const titles[] = {
-        "functions", "functions", "functions", "tree",  "threads",
-        "processes", "",          "functions", "lines", "sources"
+        [FM_PART_FUNCTIONS] = "functions",
+        [FM_PART_CALLERS] = "functions",
+        [FM_PART_CALLEES] = "functions",
+        [FM_PART_TREE] = "tree",
+        [FM_PART_THREADS] = "threads",
+        [FM_PART_PROCESSES] = "processes",
+        [FM_PART_SOURCE] = "",
+        [FM_PART_STATES] = "functions",
+        [FM_PART_WAITS] = "waits",
+        [FM_PART_SPOTS] = "spots",
+        [FM_PART_LINES] = "functions",
+        [FM_PART_HOT] = "lines",
+        [FM_PART_ANNOTATE] = "sources",
     };
     struct page page = { .r = r };
+    for (size_t i = 0; i < r->flat->rows.len; i++)
+        page.samples = fm_sum(page.samples, r->flat->rows.data[i].samples);
     add_head(&page);
+    if (part == FM_PART_STATES) {
+        fm_buffer_add_text(&page.text, ",\n \"threads\": [");
+        add_threads(&page);
+        fm_buffer_add_char(&page.text, ']');
+    }
     fm_buffer_addf(&page.text, ",\n \"%s\": [", titles[part]);
     if (part == FM_PART_TREE)
         add_tree(&page);
@@ -233,6 +357,8 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         add_threads(&page);
     else if (part == FM_PART_PROCESSES)
         add_processes(&page);
+    else if (part == FM_PART_WAITS || part == FM_PART_SPOTS)
+        add_places(&page, part);
     else if (fm_part_is_of_lines(part))
         fm_json_add_lines(&page.text, r, part);
     else

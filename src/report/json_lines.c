@@ -19,6 +19,10 @@ static void add_numbers(struct fm_buffer *out, const struct fm_report *r, const 
     if (!r->lines->detailed)
         return;
     fm_json_add_member(out, "self_ns", row->self_ns);
+    if (r->lines->sampled) {
+        fm_json_add_member(out, "samples", row->samples);
+        fm_json_add_states(out, "states_ns", row->state_ns);
+    }
     fm_json_add_member(out, "min_ns", row->min_ns);
     fm_json_add_member(out, "max_ns", row->max_ns);
     if (row->histogram != FM_NONE) {
@@ -50,6 +54,8 @@ static void add_table(struct fm_buffer *out, const struct fm_report *r, uint32_t
     fm_json_add_member(out, "total_ns", table->time_ns);
     if (r->lines->detailed)
         fm_json_add_member(out, "self_ns", table->self_ns);
+    if (r->lines->sampled)
+        fm_json_add_member(out, "samples", table->samples);
     if (!r->view.summarize) {
         if (!text)
             fm_json_add_text_member(out, "no_source", why);
@@ -107,6 +113,10 @@ static void add_files(struct fm_buffer *out, const struct fm_report *r)
             fm_json_add_member(out, "line", line->line);
             fm_json_add_member(out, "hits", line->hits);
             fm_json_add_member(out, "self_ns", line->self_ns);
+            if (r->lines->sampled) {
+                fm_json_add_member(out, "samples", line->samples);
+                fm_json_add_states(out, "states_ns", line->state_ns);
+            }
             add_source(out, file->text, line->line);
             fm_buffer_add_char(out, '}');
         }

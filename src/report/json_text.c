@@ -48,3 +48,13 @@ void fm_json_add_function(struct fm_buffer *out, const struct fm_profile *p, uin
     if (f->twin)
         fm_json_add_member(out, "twin", f->twin);
 }
+
+void fm_json_add_states(struct fm_buffer *out, const char *key,
+                        const int64_t state_ns[FM_STATE_COUNT])
+{
+    fm_json_add_key(out, key);
+    fm_buffer_add_char(out, '{');
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        fm_json_add_member(out, fm_state_name((enum fm_state)s), state_ns[s]);
+    fm_buffer_add_char(out, '}');
+}

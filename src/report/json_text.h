@@ -20,6 +20,10 @@ void fm_json_add_member(struct fm_buffer *out, const char *key, int64_t value);
 /* name, qualname, file, line and, if it has one, twin. */
 void fm_json_add_function(struct fm_buffer *out, const struct fm_profile *p, uint32_t func);
 
+/* {"python": 12, …}: every state. */
+void fm_json_add_states(struct fm_buffer *out, const char *key,
+                        const int64_t state_ns[FM_STATE_COUNT]);
+
 /* The elements of a report of lines (json_lines.c). */
 void fm_json_add_lines(struct fm_buffer *out, const struct fm_report *r, enum fm_part part);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/sampling.h"
+
 static const struct {
     const char *typed, *title;
 } names[] = {
@@ -91,12 +93,15 @@ struct fm_line_columns fm_line_columns_for(const struct fm_line_columns *asked,
         self = self || difference > (double)row->total_ns * 0.01;
         suspended = suspended || row->suspended_ns;
     }
-    add_column(&columns, FM_LINE_HITS);
+    add_column(&columns, tables->sampled ? FM_LINE_SAMPLES : FM_LINE_HITS);
     add_column(&columns, FM_LINE_TIME);
     if (self)
         add_column(&columns, FM_LINE_SELF);
-    add_column(&columns, FM_LINE_PERHIT);
+    if (!tables->sampled)
+        add_column(&columns, FM_LINE_PERHIT);
     add_column(&columns, FM_LINE_PERCENT);
+    if (tables->sampled)
+        add_column(&columns, FM_LINE_STATES);
     for (int i = 0; i < asked->n; i++)
         add_column(&columns, asked->list[i]);
     if (suspended)
@@ -179,6 +184,9 @@ double fm_line_value(const struct fm_linetables *tables, const struct fm_line *r
         return (double)fm_lines_quantile_ns(&tables->united, row, 0.99);
     case FM_LINE_SUSPENDED:
         return (double)row->suspended_ns;
+    case FM_LINE_SAMPLES:
+        return (double)row->samples;
+    case FM_LINE_STATES:
     case FM_LINE_COLUMN_COUNT:
         break;
     }
@@ -187,7 +195,8 @@ double fm_line_value(const struct fm_linetables *tables, const struct fm_line *r
 
 static bool is_time(enum fm_line_column column)
 {
-    return column != FM_LINE_HITS && column != FM_LINE_PERCENT && column != FM_LINE_PROGRAM;
+    return column != FM_LINE_HITS && column != FM_LINE_PERCENT && column != FM_LINE_PROGRAM &&
+           column != FM_LINE_SAMPLES && column != FM_LINE_STATES;
 }
 
 /* Times of single visits may lie far apart in one table, and the short ones matter as much. */
@@ -242,6 +251,11 @@ char *fm_line_write(const struct fm_line_format *format, const struct fm_linetab
     double value = fm_line_value(tables, row, format->column);
     if (format->column == FM_LINE_HITS)
         return fm_number_count(out, row->hits);
+    if (format->column == FM_LINE_SAMPLES) /* callers have time but no sample of their own */
+        return row->samples ? fm_number_count(out, row->samples) : strcpy(out, "");
+    if (format->column == FM_LINE_STATES)
+        return format->as_bar ? fm_states_write_bar(out, row->state_ns)
+                              : fm_states_write(out, row->state_ns);
     if (is_time(format->column))
         return fm_scale_write(&format->scale, out, value);
     return fm_number_percent(out, value, format->whole);

@@ -23,7 +23,9 @@
     X(MAX,              "max",       "Max")                                                        \
     X(P50,              "p50",       "P50")                                                        \
     X(P99,              "p99",       "P99")                                                        \
-    X(SUSPENDED,        "suspended", "Suspended")
+    X(SUSPENDED,        "suspended", "Suspended")                                                  \
+    X(SAMPLES,          "samples",   "Samples")                                                    \
+    X(STATES,           "states",    "States")
 
 enum fm_line_column {
 #define X(name, typed, title) FM_LINE_##name,
@@ -64,7 +66,8 @@ struct fm_scale fm_scale_for(enum fm_time_unit unit, double max_ns);
 /* "" for nothing, "<0.001" for what would be written as nothing. */
 char *fm_scale_write(const struct fm_scale *scale, char *out, double ns);
 
-/* What stands in a column: a count, nanoseconds, or for shares the part in nanoseconds. */
+/* What stands in a column: a count, nanoseconds, or for shares the part in nanoseconds. States are
+ * no number. */
 double fm_line_value(const struct fm_linetables *tables, const struct fm_line *row,
                      enum fm_line_column column);
 
@@ -73,6 +76,7 @@ struct fm_line_format {
     enum fm_line_column column;
     struct fm_scale scale; /* of times */
     double whole;          /* of shares */
+    bool as_bar;           /* of states */
     char title[32];
 };
 

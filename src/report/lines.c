@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "report/sampling.h"
 
 #define RUN_MAX 3 /* lines without numbers that a module or a class shows in a row */
 
@@ -57,7 +58,9 @@ static void begin_page(struct block *b)
     for (int i = 0; i < columns.n; i++) {
         struct fm_line_format *f = &b->formats[b->n_formats++];
         *f = fm_line_format_for(r->lines, b->table, columns.list[i], r->view.unit);
-        fm_table_column(&b->page, f->title, FM_TABLE_RIGHT);
+        f->as_bar = fm_states_as_bar(&r->style);
+        fm_table_column(&b->page, f->title,
+                        f->column == FM_LINE_STATES ? FM_TABLE_LEFT : FM_TABLE_RIGHT);
     }
     fm_table_column(&b->page, "Line Contents", FM_TABLE_TEXT);
 }
@@ -73,6 +76,8 @@ static void add_numbers(struct block *b, const struct fm_line *row)
     for (int i = 0; i < b->n_formats; i++) {
         const struct fm_line_format *f = &b->formats[i];
         enum fm_color color = FM_COLOR_NONE;
+        if (f->column == FM_LINE_STATES)
+            color = FM_COLOR_STATES;
         if (row && is_heated(f->column))
             color = fm_color_heat((double)row->total_ns, (double)b->table->time_ns);
         fm_table_cell(&b->page, color, row ? fm_line_write(f, b->r->lines, row, number) : "");
@@ -82,7 +87,7 @@ static void add_numbers(struct block *b, const struct fm_line *row)
 /* Of the source: what takes most of the time stands out, what never ran steps back. */
 static enum fm_color text_color(const struct block *b, const struct fm_line *row)
 {
-    if (!row || row->hits <= 0)
+    if (!row || (row->hits <= 0 && row->total_ns <= 0))
         return FM_COLOR_DIM;
     double part = (double)row->total_ns, whole = (double)b->table->time_ns;
     return fm_color_heat(part, whole) == FM_COLOR_HEAT4 ? FM_COLOR_BOLD : FM_COLOR_NONE;
@@ -189,7 +194,7 @@ static void print_summary(const struct fm_report *r)
     fm_table_init(&t, r->style);
     fm_table_column(&t, title, FM_TABLE_RIGHT);
     fm_table_column(&t, "% Program", FM_TABLE_RIGHT);
-    fm_table_column(&t, "Hits", FM_TABLE_RIGHT);
+    fm_table_column(&t, r->lines->sampled ? "Samples" : "Hits", FM_TABLE_RIGHT);
     fm_table_column(&t, "Function", FM_TABLE_FLEXIBLE);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         uint32_t row = r->selection.rows.data[i];
@@ -197,7 +202,8 @@ static void print_summary(const struct fm_report *r)
         double whole = (double)r->lines->program_ns, part = (double)f->time_ns;
         fm_table_cell(&t, FM_COLOR_NONE, fm_scale_write(&scale, number, part));
         fm_table_cell(&t, fm_color_heat(part, whole), fm_number_percent(number, part, whole));
-        fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(number, f->hits));
+        int64_t seen = r->lines->sampled ? f->samples : f->hits;
+        fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(number, seen));
         fm_table_cell_pair(&t, FM_COLOR_NAME, fm_names_function(r->names, row),
                            fm_names_place(r->names, row));
     }
@@ -209,10 +215,15 @@ void fm_report_lines(const struct fm_report *r)
 {
     if (r->view.summarize)
         print_summary(r);
+    int64_t states[FM_STATE_COUNT] = { 0 };
     for (size_t i = 0; i < r->selection.rows.len && !r->view.summarize; i++) {
+        const struct fm_linetable *table = &r->lines->all.data[r->selection.rows.data[i]];
+        for (size_t k = 0; k < table->n && r->lines->sampled; k++)
+            fm_states_add(states, table->rows[k].state_ns);
         if (i)
             fputc('\n', r->out);
         print_block(r, r->selection.rows.data[i]);
     }
+    fm_states_print_legend(&r->style, r->out, states);
     print_count(r);
 }

@@ -33,7 +33,7 @@ static int64_t program_ns_of(const struct fm_linetables *t, const struct fm_flat
     }
     for (size_t i = 0; i < t->united.rows.len; i++)
         lines_ns = fm_sum(lines_ns, t->united.rows.data[i].self_ns);
-    if (calls && tree_ns > 0)
+    if ((calls || flat->states) && tree_ns > 0)
         return tree_ns;
     return threads_ns ? threads_ns : wall_ns ? wall_ns : lines_ns;
 }
@@ -43,12 +43,25 @@ static bool add_detail(struct fm_lines *lines)
 {
     for (size_t i = 0; i < lines->rows.len; i++) {
         const struct fm_line *row = &lines->rows.data[i];
-        if (row->self_ns || row->min_ns || row->max_ns || row->histogram != FM_NONE)
+        if (row->samples || row->self_ns || row->min_ns || row->max_ns || row->histogram != FM_NONE)
             return true;
     }
     for (size_t i = 0; i < lines->rows.len; i++)
         lines->rows.data[i].self_ns = lines->rows.data[i].total_ns;
     return false;
+}
+
+/* Of samples at least the states are known: the time of the line itself is theirs. */
+static void settle_sampled(struct fm_lines *lines)
+{
+    for (size_t i = 0; i < lines->rows.len; i++) {
+        struct fm_line *row = &lines->rows.data[i];
+        int64_t own_ns = 0;
+        for (int s = 0; s < FM_STATE_COUNT; s++)
+            own_ns = fm_sum(own_ns, row->state_ns[s]);
+        row->self_ns = row->self_ns ? row->self_ns : own_ns;
+        row->total_ns = row->total_ns > row->self_ns ? row->total_ns : row->self_ns;
+    }
 }
 
 static void add_table(struct fm_linetables *t, uint32_t func, size_t first, size_t n)
@@ -58,6 +71,7 @@ static void add_table(struct fm_linetables *t, uint32_t func, size_t first, size
     for (size_t i = 0; i < n; i++) {
         const struct fm_line *line = &table.rows[i];
         table.hits = fm_sum(table.hits, line->hits);
+        table.samples = fm_sum(table.samples, line->samples);
         table.time_ns = fm_sum(table.time_ns, line->total_ns);
         table.self_ns = fm_sum(table.self_ns, line->self_ns);
         row.suspended_ns = fm_sum(row.suspended_ns, line->suspended_ns);
@@ -65,6 +79,7 @@ static void add_table(struct fm_linetables *t, uint32_t func, size_t first, size
         row.max_ns = fm_metric_combine(FM_METRIC_MAX, row.max_ns, line->max_ns);
     }
     row.calls = row.primitive = table.hits;
+    row.samples = table.samples;
     row.self_ns = table.self_ns;
     row.total_ns = table.time_ns;
     fm_vec_push(&t->all, table);
@@ -115,6 +130,9 @@ struct fm_linetables *fm_linetables_new(const struct fm_profile *p,
     struct fm_linetables *t = fm_calloc(1, sizeof *t);
     t->p = p;
     t->united = fm_lines_united(p, scope->process);
+    t->sampled = flat->states;
+    if (t->sampled)
+        settle_sampled(&t->united);
     t->detailed = add_detail(&t->united);
     t->texts = fm_texts_new(p);
     add_tables(t);
@@ -139,7 +157,7 @@ bool fm_linetables_are_all(const struct fm_profile *p)
     if (!fm_linetables_exist(p) || p->flat)
         return false;
     for (size_t i = 0; i < p->processes.len; i++) {
-        if (p->processes.data[i].calls)
+        if (p->processes.data[i].calls || p->processes.data[i].sampled)
             return false;
     }
     return true;

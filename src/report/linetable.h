@@ -6,7 +6,8 @@
  * another would count twice; then it is the function's own total time, where calls were recorded.
  *
  * `flat` presents these functions as rows to fm_query_run and fm_names_new, one per table and in
- * the same order: calls are hits, total and self are the lines'.
+ * the same order: calls are hits, total and self are the lines'. Where processes were sampled, lines
+ * have samples and states instead of hits.
  */
 #ifndef FM_REPORT_LINETABLE_H
 #define FM_REPORT_LINETABLE_H
@@ -20,6 +21,7 @@ struct fm_linetable {
     const struct fm_line *rows; /* by line; of united.rows */
     size_t n;
     int64_t hits;
+    int64_t samples;
     int64_t time_ns; /* of the function: what its lines are shares of */
     int64_t self_ns; /* sum of its lines */
     bool marked;
@@ -31,6 +33,7 @@ struct fm_linetables {
     FM_VEC(struct fm_linetable) all; /* in order of function */
     struct fm_flat flat;
     struct fm_texts *texts;
+    bool sampled;  /* there are samples instead of hits */
     bool detailed; /* there is more than hits and time; if not, self is set to time */
     bool any_marked;
     int64_t program_ns; /* what a line's share of the program is a share of */

@@ -22,7 +22,9 @@ static void add_process(struct fm_table *t, const struct fm_report *r, uint32_t 
     snprintf(text, sizeof text, "%d", process->exit_status);
     fm_table_cell(t, process->exit_status > 0 ? FM_COLOR_WARN : FM_COLOR_NONE,
                   process->exit_status < 0 ? "?" : text);
-    if (process->profiled) {
+    if (process->sampled && !process->calls) {
+        fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, (int64_t)process->samples));
+    } else if (process->profiled) {
         struct fm_events e = fm_events_of(r->p, i, FM_NONE);
         fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, e.calls + e.c_calls + e.resumes));
     } else {
@@ -41,7 +43,7 @@ void fm_report_processes(const struct fm_report *r)
     fm_table_column(&t, "Python", FM_TABLE_LEFT);
     fm_table_column(&t, "wall", FM_TABLE_RIGHT);
     fm_table_column(&t, "exit", FM_TABLE_RIGHT);
-    fm_table_column(&t, "calls", FM_TABLE_RIGHT);
+    fm_table_column(&t, r->flat->states ? "samples" : "calls", FM_TABLE_RIGHT);
     fm_table_column(&t, "command", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < r->p->processes.len; i++) {
         if (r->scope.process == FM_NONE || r->scope.process == i)

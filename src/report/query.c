@@ -197,15 +197,21 @@ static double per_call(const struct fm_flat_row *r)
     return r->primitive ? (double)r->total_ns / (double)r->primitive : 0;
 }
 
+/* Calls, or samples where no calls were recorded: both say how often it was seen. */
+static int64_t count_of(const struct fm_flat_row *r, int64_t calls)
+{
+    return calls ? calls : r->samples;
+}
+
 static int compare_field(enum fm_sort_field field, struct fm_names *names,
                          const struct fm_flat_row *a, const struct fm_flat_row *b, uint32_t x,
                          uint32_t y)
 {
     switch (field) {
     case FM_SORT_CALLS:
-        return compare_ints(a->calls, b->calls);
+        return compare_ints(count_of(a, a->calls), count_of(b, b->calls));
     case FM_SORT_PRIMITIVE:
-        return compare_ints(a->primitive, b->primitive);
+        return compare_ints(count_of(a, a->primitive), count_of(b, b->primitive));
     case FM_SORT_TIME:
     case FM_SORT_SELF:
         return compare_ints(a->self_ns, b->self_ns);
@@ -267,7 +273,7 @@ static int64_t first_number(enum fm_sort_field field, const struct fm_flat_row *
 {
     switch (field) {
     case FM_SORT_CALLS:
-        return r->calls;
+        return count_of(r, r->calls);
     case FM_SORT_TIME:
     case FM_SORT_SELF:
         return r->self_ns;
@@ -324,7 +330,11 @@ static void sort_rows(const struct fm_query *q, const struct fm_flat *flat, stru
 static struct fm_flat_row row_of_edge(const struct fm_flat_edge *e)
 {
     return (struct fm_flat_row){
-        .calls = e->calls, .primitive = e->primitive, .self_ns = e->self_ns, .total_ns = e->total_ns
+        .calls = e->calls,
+        .primitive = e->primitive,
+        .self_ns = e->self_ns,
+        .total_ns = e->total_ns,
+        .samples = e->total_samples,
     };
 }
 

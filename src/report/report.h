@@ -38,6 +38,8 @@ struct fm_report {
     const char *const *files; /* NULL-terminated: the inputs, by name */
     /* Of one view only. */
     int edges_max;      /* callers or callees shown per function; < 0: all */
+    unsigned states;    /* only these count as time, a bit each; 0: all */
+    int rows_max;       /* spots or waits; < 0: all */
     int depth_max;      /* levels of the tree; < 0: all */
     double min_percent; /* smallest share of the time a branch of the tree must have */
     struct fm_lines_view view;
@@ -54,6 +56,9 @@ void fm_report_tree(const struct fm_report *r);
 void fm_report_threads(const struct fm_report *r);
 void fm_report_processes(const struct fm_report *r);
 void fm_report_source(const struct fm_report *r);
+void fm_report_states(const struct fm_report *r); /* what threads and functions were doing */
+void fm_report_waits(const struct fm_report *r);  /* what threads waited for */
+void fm_report_spots(const struct fm_report *r);  /* the hottest expressions */
 void fm_report_lines(const struct fm_report *r);    /* each function, line by line */
 void fm_report_hot(const struct fm_report *r);      /* the hottest lines of all functions */
 void fm_report_annotate(const struct fm_report *r); /* whole files, to be searched with grep */
@@ -71,6 +76,9 @@ enum fm_part {
     FM_PART_THREADS,
     FM_PART_PROCESSES,
     FM_PART_SOURCE,
+    FM_PART_STATES,
+    FM_PART_WAITS,
+    FM_PART_SPOTS,
     FM_PART_LINES,
     FM_PART_HOT,
     FM_PART_ANNOTATE,
@@ -79,6 +87,11 @@ enum fm_part {
 static inline bool fm_part_is_of_lines(enum fm_part part)
 {
     return part >= FM_PART_LINES;
+}
+
+static inline bool fm_part_is_of_samples(enum fm_part part)
+{
+    return part >= FM_PART_STATES && part <= FM_PART_SPOTS;
 }
 
 void fm_report_json(const struct fm_report *r, enum fm_part part);

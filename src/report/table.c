@@ -16,7 +16,29 @@ static const char *const codes[] = {
     [FM_COLOR_NONE] = "",          [FM_COLOR_DIM] = "\033[2m",    [FM_COLOR_BOLD] = "\033[1m",
     [FM_COLOR_NAME] = "\033[36m",  [FM_COLOR_WARN] = "\033[33m",  [FM_COLOR_HEAT1] = "",
     [FM_COLOR_HEAT2] = "\033[32m", [FM_COLOR_HEAT3] = "\033[33m", [FM_COLOR_HEAT4] = "\033[1;31m",
+    [FM_COLOR_STATES] = "",
 };
+
+/* By the first letter of a state's word. */
+static const char *state_code(char letter)
+{
+    switch (letter) {
+    case 'p':
+        return "\033[32m";
+    case 'C':
+        return "\033[34m";
+    case 'g':
+        return "\033[31m";
+    case 'l':
+        return "\033[35m";
+    case 'd':
+        return "\033[33m";
+    case 'n':
+        return "\033[36m";
+    default:
+        return "\033[2m";
+    }
+}
 
 struct fm_style fm_style_for(FILE *out, enum fm_color_mode mode, int width)
 {
@@ -198,6 +220,23 @@ static void print_part(const struct fm_table *t, FILE *out, enum fm_color color,
     fm_color_end(&t->style, out, color);
 }
 
+/* The words of a cell of states, or the cells of a bar, each in its colour. */
+static void print_states(const struct fm_table *t, FILE *out, const char *text, size_t len)
+{
+    static const char between[] = " · ";
+    bool words = memchr(text, ' ', len) != NULL;
+    for (size_t at = 0; at < len;) {
+        const char *gap = words ? memmem(text + at, len - at, between, strlen(between)) : NULL;
+        size_t end = gap ? (size_t)(gap - text) : len;
+        while (!words && end > at + 1 && text[end - 1] != text[at])
+            end--;
+        fprintf(out, "%s%.*s\033[0m", state_code(text[at]), (int)(end - at), text + at);
+        if (gap)
+            print_part(t, out, FM_COLOR_DIM, between, strlen(between));
+        at = gap ? end + strlen(between) : end;
+    }
+}
+
 /* Print a cell in at most `limit` columns; the middle gives way, or the end. Returns the columns
  * used. */
 static size_t print_text(const struct fm_table *t, FILE *out, const struct fm_table_cell *cell,
@@ -210,6 +249,10 @@ static size_t print_text(const struct fm_table *t, FILE *out, const struct fm_ta
     size_t len = cell->len - cell->lead, width = fm_text_width(text, len);
     size_t dim = cell->dim_from - cell->lead;
     limit = limit > lead + NAME_MIN ? limit - lead : NAME_MIN;
+    if (width <= limit && cell->color == FM_COLOR_STATES && t->style.color) {
+        print_states(t, out, text, len);
+        return lead + width;
+    }
     if (width <= limit) {
         print_part(t, out, cell->color, text, dim);
         print_part(t, out, FM_COLOR_DIM, text + dim, len - dim);

@@ -32,6 +32,7 @@ enum fm_color {
     FM_COLOR_HEAT2,
     FM_COLOR_HEAT3,
     FM_COLOR_HEAT4, /* … most of it */
+    FM_COLOR_STATES, /* a cell of states (sampling.h): each in its own colour */
 };
 
 enum fm_color_mode { FM_COLOR_AUTO, FM_COLOR_ALWAYS, FM_COLOR_NEVER };

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/statements.h"
+#include "report/number.h"
 
 #define TAB 8
 
@@ -218,12 +219,15 @@ static size_t add_character(struct fm_buffer *out, const unsigned char *s, size_
     return n ? n : 1;
 }
 
-void fm_text_show(const struct fm_text *text, uint32_t number, struct fm_buffer *out)
+/* The first `limit` bytes of a line, with the space at its end. */
+static void show_start(const struct fm_text *text, uint32_t number, size_t limit,
+                       struct fm_buffer *out)
 {
     size_t len, column = 0;
     const unsigned char *line = (const unsigned char *)fm_text_line(text, number, &len);
+    size_t end = limit < len ? limit : len;
     size_t at = number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    while (at < len) {
+    while (at < end) {
         if (line[at] == '\t') {
             size_t n = TAB - column % TAB;
             add_spaces(out, n);
@@ -234,8 +238,20 @@ void fm_text_show(const struct fm_text *text, uint32_t number, struct fm_buffer 
             column++;
         }
     }
+}
+
+void fm_text_show(const struct fm_text *text, uint32_t number, struct fm_buffer *out)
+{
+    show_start(text, number, SIZE_MAX, out);
     while (out->len && out->data[out->len - 1] == ' ')
         out->data[--out->len] = '\0';
+}
+
+size_t fm_text_columns(const struct fm_text *text, uint32_t number, size_t byte)
+{
+    fm_autobuffer shown = FM_BUFFER_INIT;
+    show_start(text, number, byte, &shown);
+    return fm_text_width(fm_buffer_text(&shown), shown.len);
 }
 
 /* ---- where a block ends ---- */

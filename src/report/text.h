@@ -44,6 +44,10 @@ const char *fm_text_line(const struct fm_text *text, uint32_t number, size_t *le
 /* Add line `number` as it can be shown: valid UTF-8, tabs as spaces, no control characters. */
 void fm_text_show(const struct fm_text *text, uint32_t number, struct fm_buffer *out);
 
+/* The column (from 0) at which byte `byte` of line `number` stands when shown; not before those in
+ * front of it, also in the middle of a character. */
+size_t fm_text_columns(const struct fm_text *text, uint32_t number, size_t byte);
+
 /* The last line of what begins at line `first`: the statement there with its decorators in front
  * and what is indented below it. `*is_class` says whether it is a class. */
 uint32_t fm_text_block_end(const struct fm_text *text, uint32_t first, bool *is_class);

@@ -5,19 +5,24 @@
 #include "report/cost.h"
 #include "report/number.h"
 #include "report/report.h"
+#include "report/sampling.h"
 
 void fm_report_threads(const struct fm_report *r)
 {
     const struct fm_profile *p = r->p;
     struct fm_table t;
     char text[FM_NUMBER_BYTES];
+    int64_t all_ns[FM_STATE_COUNT] = { 0 };
+    fm_autofree struct fm_thread_states *states = r->flat->states ? fm_thread_states_new(p) : NULL;
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
     fm_table_column(&t, "thread", FM_TABLE_RIGHT);
     fm_table_column(&t, "wall", FM_TABLE_RIGHT);
     fm_table_column(&t, "CPU", FM_TABLE_RIGHT);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
-    fm_table_column(&t, "calls", FM_TABLE_RIGHT);
+    fm_table_column(&t, states ? "samples" : "calls", FM_TABLE_RIGHT);
+    if (states)
+        fm_table_column(&t, "states", FM_TABLE_LEFT);
     fm_table_column(&t, "name", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *thread = &p->threads.data[i];
@@ -35,9 +40,15 @@ void fm_report_threads(const struct fm_report *r)
         fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, (int64_t)thread->cpu_ns));
         fm_table_cell(&t, fm_color_heat((double)thread->cpu_ns, (double)wall_ns),
                       fm_number_percent(text, (double)thread->cpu_ns, (double)wall_ns));
-        fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(text, e.calls + e.c_calls + e.resumes));
+        int64_t events = states ? states[i].samples : e.calls + e.c_calls + e.resumes;
+        fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(text, events));
+        if (states) {
+            fm_states_cell(&t, states[i].state_ns);
+            fm_states_add(all_ns, states[i].state_ns);
+        }
         fm_table_cell(&t, FM_COLOR_NAME, fm_profile_text(p, thread->name));
     }
     fm_table_print(&t, r->out);
     fm_table_release(&t);
+    fm_states_print_legend(&r->style, r->out, all_ns);
 }

@@ -13,7 +13,8 @@ struct page {
     struct fm_table table;
     uint32_t *row_of; /* by function: its row in the table, for its name */
     int64_t all_ns, least_ns;
-    int indent_max; /* deeper levels are marked by their number instead */
+    int64_t *samples; /* by node, callees included; NULL if calls are shown */
+    int indent_max;   /* deeper levels are marked by their number instead */
 };
 
 /* "│ ├ " in front of a name. */
@@ -76,7 +77,10 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
                   step->depth ? fm_number_time(text, b->self_ns[step->node]) : "");
     int64_t calls = fm_profile_value(p, FM_METRIC_CALLS, step->node) +
                     fm_profile_value(p, FM_METRIC_RESUMES, step->node);
-    fm_table_cell(t, FM_COLOR_NONE, step->depth ? fm_number_count(text, calls) : "");
+    if (page->samples)
+        fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, page->samples[step->node]));
+    else
+        fm_table_cell(t, FM_COLOR_NONE, step->depth ? fm_number_count(text, calls) : "");
     add_lines(page, &lines, step);
     uint32_t row = page->row_of[node->func];
     if (!step->depth) {
@@ -91,10 +95,24 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
     }
 }
 
+static int64_t *samples_new(const struct fm_profile *p)
+{
+    int64_t *samples = fm_calloc(p->nodes.len, sizeof *samples);
+    for (uint32_t i = (uint32_t)p->nodes.len; i-- > 0;) {
+        uint32_t parent = p->nodes.data[i].parent;
+        samples[i] = fm_sum(samples[i], fm_profile_value(p, FM_METRIC_SAMPLES, i));
+        if (parent != FM_NONE)
+            samples[parent] = fm_sum(samples[parent], samples[i]);
+    }
+    return samples;
+}
+
 void fm_report_tree(const struct fm_report *r)
 {
     struct page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
     struct fm_branches b;
+    if (r->flat->states)
+        page.samples = samples_new(r->p);
     fm_branches_init(&b, r->p);
     page.row_of = fm_malloc(r->p->functions.len * sizeof *page.row_of);
     memset(page.row_of, 0xff, r->p->functions.len * sizeof *page.row_of); /* FM_NONE */
@@ -104,7 +122,7 @@ void fm_report_tree(const struct fm_report *r)
     fm_table_column(&page.table, "total", FM_TABLE_RIGHT);
     fm_table_column(&page.table, "%", FM_TABLE_RIGHT);
     fm_table_column(&page.table, "self", FM_TABLE_RIGHT);
-    fm_table_column(&page.table, "calls", FM_TABLE_RIGHT);
+    fm_table_column(&page.table, page.samples ? "samples" : "calls", FM_TABLE_RIGHT);
     fm_table_column(&page.table, "function", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
         if (fm_branches_shows(r->p, &r->scope, i))
@@ -118,5 +136,6 @@ void fm_report_tree(const struct fm_report *r)
     fm_table_print(&page.table, r->out);
     fm_table_release(&page.table);
     free(page.row_of);
+    free(page.samples);
     fm_branches_release(&b);
 }

@@ -15,6 +15,7 @@ REPO = Path(__file__).resolve().parents[2]
 FATHOM = os.environ.get("FATHOM") or str(REPO / "build" / "fathom")
 PACKAGE = str(Path(FATHOM).resolve().parent / "python")
 VERSIONS = ["3.11", "3.12", "3.13", "3.14", "3.15"]
+SAMPLED_VERSIONS = ["3.9", "3.10", *VERSIONS]
 
 
 def pytest_sessionstart(session):
@@ -29,6 +30,16 @@ def python(request):
     path = pythons.interpreters().get(request.param)
     if not path:
         pytest.skip(f"no CPython {request.param} on this machine (tools/pythons provide)")
+    return path
+
+
+@pytest.fixture(params=SAMPLED_VERSIONS, scope="module")
+def any_python(request):
+    """As `python`, with the older versions that are only watched from outside. Tests of a module
+    come version by version, so that they can share one running program."""
+    path = pythons.sampled().get(request.param)
+    if not path:
+        pytest.skip(f"no CPython {request.param} on this machine (pyenv, or tools/pythons provide)")
     return path
 
 

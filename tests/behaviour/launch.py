@@ -34,9 +34,14 @@ def fathom(*words: str, **options) -> subprocess.CompletedProcess:
 
 
 def run(*words: str, python: str = sys.executable, output: str | Path | None = None,
-        quiet: bool = True, **options) -> subprocess.CompletedProcess:
-    """fathom run, with that interpreter for scripts; quiet, so that stderr is the program's."""
-    front = ["run", "--python", python]
+        quiet: bool = True, collectors: tuple[str, ...] | None = None,
+        **options) -> subprocess.CompletedProcess:
+    """fathom run, with that interpreter for scripts; quiet, so that stderr is the program's. Calls
+    are recorded unless something else is asked for."""
+    if collectors is None:
+        asked = any(str(word).startswith(("--lines", "--sample")) for word in words)
+        collectors = () if asked else ("--calls",)
+    front = ["run", *collectors, "--python", python]
     if quiet:
         front.append("--quiet")
     if output:

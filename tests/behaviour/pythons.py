@@ -28,6 +28,18 @@ def interpreters() -> dict[str, str]:
     return dict(found())
 
 
+@functools.lru_cache(maxsize=None)
+def found_any() -> tuple[tuple[str, str], ...]:
+    listing = subprocess.run([sys.executable, str(TOOL), "list", "--all"], check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+    return tuple(tuple(line.split(" ", 1)) for line in listing.splitlines())
+
+
+def sampled() -> dict[str, str]:
+    """The same with the older versions, which Fathom only watches from outside."""
+    return dict(found_any())
+
+
 def missing() -> list[str]:
     """The required versions which are not here."""
-    return [version for version in REQUIRED if version not in interpreters()]
+    return [version for version in REQUIRED if version not in sampled()]

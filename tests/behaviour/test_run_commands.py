@@ -96,7 +96,7 @@ def test_default_interpreter_is_python3_on_path(tmp_path):
     os.symlink(NEWEST, folder / "python3")
     env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     code = "import sys; print(sys.version_info[:2])"
-    done = launch.fathom("run", "-q", "-o", tmp_path / "o.fathom", "-c", code, env=env)
+    done = launch.fathom("run", "--calls", "-q", "-o", tmp_path / "o.fathom", "-c", code, env=env)
     assert done.stdout == launch.plain(NEWEST, "-c", code).stdout
 
 
@@ -114,7 +114,7 @@ def test_options_end_at_the_command(tmp_path):
 
 
 def test_run_inside_a_run(tmp_path):
-    inner = [launch.FATHOM, "run", "-q", "-o", str(tmp_path / "inner.fathom"), "--python", NEWEST,
+    inner = [launch.FATHOM, "run", "--calls", "-q", "-o", str(tmp_path / "inner.fathom"), "--python", NEWEST,
              PROFILED, "x"]
     done = launch.run(*inner, output=tmp_path / "outer.fathom")
     assert done.stdout == "profiled x\n"

@@ -55,7 +55,7 @@ def test_wait_status(python, way, tmp_path):
 
 def start_and_wait_until_ready(way, tmp_path, **options):
     """(the launcher, the program's pid)"""
-    process = launch.start(launch.FATHOM, "run", "-q", "--python", PYTHON, "-o",
+    process = launch.start(launch.FATHOM, "run", "--calls", "-q", "--python", PYTHON, "-o",
                            tmp_path / "o.fathom", ENDS, way, **options)
     word, pid = process.stdout.readline().split()
     assert word == "ready"
@@ -204,7 +204,7 @@ class Terminal:
 
 
 def on_terminal(way, tmp_path):
-    return Terminal([launch.FATHOM, "run", "-q", "--python", PYTHON, "-o",
+    return Terminal([launch.FATHOM, "run", "--calls", "-q", "--python", PYTHON, "-o",
                      str(tmp_path / "o.fathom"), ENDS, way])
 
 
@@ -241,7 +241,7 @@ def test_program_that_ignores_stop(tmp_path):
     """^Z that the program ignores does not stop the launcher either."""
     code = ("import signal, sys; signal.signal(signal.SIGTSTP, signal.SIG_IGN);"
             "print('ready', flush=True); input(); print('went on')")
-    terminal = Terminal([launch.FATHOM, "run", "-q", "--python", PYTHON, "-o",
+    terminal = Terminal([launch.FATHOM, "run", "--calls", "-q", "--python", PYTHON, "-o",
                          str(tmp_path / "o.fathom"), "-c", code])
     terminal.until("ready")
     terminal.type("\x1a")

@@ -115,7 +115,7 @@ def test_closed_standard_streams(python, tmp_path):
             "found = [fd for fd in (0, 1, 2) if os.path.exists(f'/proc/self/fd/{fd}')]\n"
             "open(os.environ['SEEN'], 'w').write(repr(found))\n")
     seen = []
-    for prefix in ([python], [launch.FATHOM, "run", "-q", "--python", python, "-o",
+    for prefix in ([python], [launch.FATHOM, "run", "--calls", "-q", "--python", python, "-o",
                               str(tmp_path / "o.fathom")]):
         path = tmp_path / f"seen{len(seen)}"
         subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *prefix, "-c", code],

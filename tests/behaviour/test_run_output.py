@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 
 def run(folder, *words, status=0, **options):
-    done = launch.fathom("run", "-q", "--python", PYTHON, *words, cwd=folder, **options)
+    done = launch.fathom("run", "--calls", "-q", "--python", PYTHON, *words, cwd=folder, **options)
     assert done.returncode == status, done.stderr
     return done
 
@@ -55,7 +55,7 @@ def test_default_names_count_up(folder):
     ([PYTHON, "-m", "this"], "this.fathom"),
 ])
 def test_default_name(folder, words, name):
-    launch.fathom("run", "-q", "--python", PYTHON, *words, cwd=folder)
+    launch.fathom("run", "--calls", "-q", "--python", PYTHON, *words, cwd=folder)
     assert recordings(folder) == [name]
 
 
@@ -129,7 +129,7 @@ def test_output_folder_that_vanishes(folder):
     out = folder / "out"
     for code, expected in (("", 8), ("; import sys; sys.exit(3)", 3)):
         out.mkdir()
-        done = launch.fathom("run", "-q", "--python", PYTHON, "-o", out / "o.fathom", "-c",
+        done = launch.fathom("run", "--calls", "-q", "--python", PYTHON, "-o", out / "o.fathom", "-c",
                              f"import shutil; shutil.rmtree({str(out)!r}){code}", cwd=folder)
         assert done.returncode == expected
         [kept] = launch.run_folders()

@@ -109,23 +109,29 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     fm_autobuffer b = FM_BUFFER_INIT;
     fm_buffer_add_char(&b, '\0');
     /* clang-format off */
-    SEED(&b, FM_BLOCK_STRINGS, "\1\3" "\1f" "\5total" "\5calls");
-    SEED(&b, FM_BLOCK_METRICS, "\0\2\1" "\2\3");
+    SEED(&b, FM_BLOCK_STRINGS, "\1\5" "\1f" "\5total" "\5calls" "\7samples" "\3gil");
+    SEED(&b, FM_BLOCK_METRICS, "\0\4\1" "\2\3\4\5");
     SEED(&b, FM_BLOCK_RUN, "\0\1\2" "\1\2");
     SEED(&b, FM_BLOCK_PROCESSES, "\0\2\3" "\7\10" "\1\7" "\1\1");
+    SEED(&b, FM_BLOCK_PROCESSES,
+         "\2\1\27" "\11\1\1\1\1\1\5\5\6\0\51\0\0\0\0\0" "\2\5\6\7\1\2\3");
     SEED(&b, FM_BLOCK_FUNCTIONS, "\0\2\7" "\0\1\0\2\3\4\1\1\1\1\2\2\0\0");
     SEED(&b, FM_BLOCK_THREADS, "\0\1\3" "\0\5\1");
     SEED(&b, FM_BLOCK_NODES, "\0\5\2" "\0\1\1\2\4" "\0\0\1\0\1");
     SEED(&b, FM_BLOCK_VALUES, "\0\5\2" "\0\1" "\0\64\24\22\20" "\0\2\4\2\2");
+    SEED(&b, FM_BLOCK_VALUES, "\0\5\2" "\2\3" "\0\4\2\2\6" "\2\2\4\2\2");
     SEED(&b, FM_BLOCK_FLAT_ROWS, "\0\2\12" "\0\1" "\2\2\2\2\0\0\4\4\4\4\0\0\0\0\0\0\1\0");
     SEED(&b, FM_BLOCK_FLAT_EDGES, "\0\1\6" "\0\1\2\2\4\4");
     SEED(&b, FM_BLOCK_LINE_MARKS, "\0\1\1" "\1");
     SEED(&b, FM_BLOCK_LINE_UNIT, "\0\1\1" "\x8d\xdb\xd7\x85\xfa\xde\xb1\xd8\x3e");
     SEED(&b, FM_BLOCK_LINES, "\0\2\11" "\0\1\0\1\5\6\2\2\10\10\4\4\2\2\4\4\0\0");
     SEED(&b, FM_BLOCK_LINE_VISITS, "\0\2\3" "\0\1\4\5\3\3");
+    SEED(&b, FM_BLOCK_LINE_STATES, "\0\1\12" "\1\6\2\2\4\0\0\2\0\2");
+    SEED(&b, FM_BLOCK_SPOTS, "\0\2\10" "\3\0\0\1\5\5\5\6\1\2\4\3\2\2\4\4");
+    SEED(&b, FM_BLOCK_WAITS, "\0\2\7" "\3\3\0\0\5\5\2\5\1\0\2\2\4\4");
     SEED(&b, FM_BLOCK_SOURCES, "\0\1\3" "\1\1\2");
     SEED(&b, FM_BLOCK_NOTES, "\0\1\4" "\1\1\5\2");
-    SEED(&b, FM_BLOCK_END, "\20");
+    SEED(&b, FM_BLOCK_END, "\25");
     /* clang-format on */
     fm_buffer_clear(out);
     if (n == 0)

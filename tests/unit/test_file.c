@@ -24,15 +24,49 @@ static uint8_t *save(const struct fm_profile *p, size_t *len)
 static void add_lines(struct fm_profile *p)
 {
     struct fm_line *row = fm_lines_add(&p->lines, 0, fx_function(p, "main"), 110, true);
-    *row = (struct fm_line){ 0, row->func, 110, 7, 90, 60, 3, 40, INT64_MAX, row->histogram };
+    *row = (struct fm_line){ .process = 0,
+                             .func = row->func,
+                             .line = 110,
+                             .hits = 7,
+                             .total_ns = 90,
+                             .self_ns = 60,
+                             .min_ns = 3,
+                             .max_ns = 40,
+                             .suspended_ns = INT64_MAX,
+                             .histogram = row->histogram };
     p->lines.histograms.data[0].buckets[0] = 6;
     p->lines.histograms.data[0].buckets[FM_LINE_BUCKETS - 1] = UINT32_MAX;
     fm_lines_add(&p->lines, 1, fx_function(p, "gen"), 1, false)->hits = 5;
+    row = fm_lines_add(&p->lines, 2, fx_function(p, "gen"), 2, false);
+    row->samples = 3;
+    row->state_ns[FM_STATE_PYTHON] = 30;
+    row->state_ns[FM_STATE_OTHER] = INT64_MIN;
     fm_lines_add(&p->lines, FM_NONE, fx_function(p, "main"), 4294967294u, false)->total_ns = -8;
     fm_lines_mark(&p->lines, fx_function(p, "gen"));
     fm_lines_mark(&p->lines, fx_function(p, "never"));
     p->lines.unit_s = 1e-6;
     fm_lines_sort(&p->lines);
+}
+
+/* A sampled process: numbers of nodes, expressions, waits. */
+static void add_samples(struct fm_profile *p, uint32_t process)
+{
+    uint32_t thread = fm_profile_thread(p, &(struct fm_thread){ .process = process, .tid = 14 });
+    uint32_t node = fx_node(p, p->threads.data[thread].root, "main", 0, 60);
+    fm_profile_add(p, FM_METRIC_SAMPLES, node, 6);
+    fm_profile_add(p, FM_METRIC_STATE_PYTHON, node, 20);
+    fm_profile_add(p, FM_METRIC_STATE_OTHER, node, 40);
+    struct fm_spot spot = { process, fx_function(p, "main"), 110, 111, 5, 4294967294u, 6, 60 };
+    fm_vec_push(&p->samples.spots, spot);
+    spot.process = FM_NONE;
+    fm_vec_push(&p->samples.spots, spot);
+    struct fm_wait wait = { process, fx_function(p, "main"), 110, FM_STATE_NETWORK,
+                            fm_profile_string(p, "tcp 127.0.0.1:80"), 4, INT64_MAX };
+    fm_vec_push(&p->samples.waits, wait);
+    wait.state = FM_STATE_OTHER;
+    wait.detail = 0;
+    fm_vec_push(&p->samples.waits, wait);
+    fm_samples_sort(&p->samples);
 }
 
 /* Some of everything. */
@@ -58,6 +92,17 @@ static struct fm_profile *sample(void)
     process.profiled = process.c_calls = false;
     process.calls = process.lines = true;
     process.forked = true;
+    fm_profile_process(p, &process);
+    process = (struct fm_process){ .pid = 14,
+                                   .profiled = true,
+                                   .sampled = true,
+                                   .sample_mode = FM_SAMPLE_GIL,
+                                   .sample_interval_ns = 1000000,
+                                   .sample_rounds = 7,
+                                   .samples = 6,
+                                   .samples_partial = 2,
+                                   .samples_lost = 1,
+                                   .sampler_cpu_ns = UINT64_MAX };
     fm_profile_process(p, &process);
     struct fm_thread thread = { .process = 0,
                                 .tid = 12,
@@ -87,6 +132,7 @@ static struct fm_profile *sample(void)
                                 .size_bytes = 18 };
     fm_vec_push(&p->sources, source);
     add_lines(p);
+    add_samples(p, 2);
     return p;
 }
 
@@ -133,6 +179,14 @@ static void expect_same_processes(const struct fm_profile *a, const struct fm_pr
         assert_int_equal(f.lines, g.lines);
         assert_int_equal(f.cost_call_ps, g.cost_call_ps);
         assert_int_equal(f.cost_line_ps, g.cost_line_ps);
+        assert_int_equal(f.sampled, g.sampled);
+        assert_int_equal(f.sample_mode, g.sample_mode);
+        assert_int_equal(f.sample_interval_ns, g.sample_interval_ns);
+        assert_int_equal(f.sample_rounds, g.sample_rounds);
+        assert_int_equal(f.samples, g.samples);
+        assert_int_equal(f.samples_partial, g.samples_partial);
+        assert_int_equal(f.samples_lost, g.samples_lost);
+        assert_true(f.sampler_cpu_ns == g.sampler_cpu_ns);
     }
 }
 
@@ -194,6 +248,8 @@ static void expect_same_lines(const struct fm_profile *a, const struct fm_profil
         assert_true(x->hits == y->hits && x->total_ns == y->total_ns && x->self_ns == y->self_ns);
         assert_true(x->min_ns == y->min_ns && x->max_ns == y->max_ns);
         assert_true(x->suspended_ns == y->suspended_ns);
+        assert_true(x->samples == y->samples);
+        assert_memory_equal(x->state_ns, y->state_ns, sizeof x->state_ns);
         assert_int_equal(x->histogram == FM_NONE, y->histogram == FM_NONE);
         if (x->histogram != FM_NONE)
             assert_memory_equal(&a->lines.histograms.data[x->histogram],
@@ -204,6 +260,23 @@ static void expect_same_lines(const struct fm_profile *a, const struct fm_profil
     for (size_t i = 0; i < a->lines.marked.len; i++)
         assert_int_equal(a->lines.marked.data[i], b->lines.marked.data[i]);
     assert_true(a->lines.unit_s == b->lines.unit_s);
+}
+
+static void expect_same_samples(const struct fm_profile *a, const struct fm_profile *b)
+{
+    assert_int_equal(a->samples.spots.len, b->samples.spots.len);
+    assert_memory_equal(a->samples.spots.data, b->samples.spots.data,
+                        a->samples.spots.len * sizeof(struct fm_spot));
+    assert_int_equal(a->samples.waits.len, b->samples.waits.len);
+    for (size_t i = 0; i < a->samples.waits.len; i++) {
+        const struct fm_wait *x = &a->samples.waits.data[i], *y = &b->samples.waits.data[i];
+        assert_int_equal(x->process, y->process);
+        assert_int_equal(x->func, y->func);
+        assert_int_equal(x->line, y->line);
+        assert_int_equal(x->state, y->state);
+        expect_same_text(a, x->detail, b, y->detail);
+        assert_true(x->samples == y->samples && x->ns == y->ns);
+    }
 }
 
 static void test_round_trip(void **state)
@@ -219,8 +292,11 @@ static void test_round_trip(void **state)
     expect_same_processes(p, loaded);
     expect_same_trees(p, loaded);
     expect_same_rest(p, loaded);
-    assert_int_equal(p->lines.rows.len, 3);
+    assert_int_equal(p->lines.rows.len, 4);
     expect_same_lines(p, loaded);
+    assert_int_equal(p->samples.spots.len, 2);
+    assert_int_equal(p->samples.waits.len, 2);
+    expect_same_samples(p, loaded);
     uint8_t *again = save(loaded, &again_len);
     assert_int_equal(again_len, len);
     assert_memory_equal(again, bytes, len);
@@ -349,7 +425,7 @@ static void test_every_prefix(void **state)
 {
     (void)state;
     struct fm_profile *p = sample();
-    size_t len, nodes_end = 0, processes_end = 0, lines_end = 0;
+    size_t len, nodes_end = 0, processes_end = 0, lines_end = 0, samples_end = 0;
     uint8_t *bytes = save(p, &len);
     struct fm_reader reader;
     struct fm_block block;
@@ -359,8 +435,10 @@ static void test_every_prefix(void **state)
             nodes_end = reader.at;
         if (block.type == FM_BLOCK_PROCESSES)
             processes_end = reader.at;
-        if (block.type == FM_BLOCK_LINE_VISITS)
+        if (block.type == FM_BLOCK_LINE_STATES) /* the last of what belongs to lines */
             lines_end = reader.at;
+        if (block.type == FM_BLOCK_WAITS)
+            samples_end = reader.at;
     }
     fm_reader_release(&reader);
     for (size_t cut = 0; cut < len; cut++) {
@@ -377,14 +455,16 @@ static void test_every_prefix(void **state)
         use(loaded);
         assert_true(fx_note(loaded, "cut-off"));
         assert_int_equal(fx_note(loaded, "damaged"), 0);
-        assert_int_equal(loaded->processes.len, cut >= processes_end ? 2 : 0);
+        assert_int_equal(loaded->processes.len, cut >= processes_end ? 3 : 0);
         if (cut >= nodes_end)
             expect_same_trees(p, loaded);
         if (cut >= lines_end)
             expect_same_lines(p, loaded);
+        if (cut >= samples_end)
+            expect_same_samples(p, loaded);
         fm_profile_free(loaded);
     }
-    assert_true(lines_end);
+    assert_true(lines_end && samples_end);
     free(bytes);
     fm_profile_free(p);
 }
@@ -622,6 +702,104 @@ static void test_line_nonsense(void **state)
     fm_profile_free(p);
 }
 
+static void expect_wait(const struct fm_profile *p, const struct fm_wait *wait,
+                        struct fm_wait wanted, const char *detail)
+{
+    assert_int_equal(wait->process, wanted.process);
+    assert_int_equal(wait->func, wanted.func);
+    assert_int_equal(wait->line, wanted.line);
+    assert_int_equal(wait->state, wanted.state);
+    assert_int_equal(wait->samples, wanted.samples);
+    assert_int_equal(wait->ns, wanted.ns);
+    assert_string_equal(fm_profile_text(p, wait->detail), detail);
+}
+
+/* By docs/format.md: a process with the flag and columns of samples, a line with samples and states,
+ * an expression and two waits, one of them in a state of the future and of no process. */
+static void test_sample_bytes(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_PROCESSES, 1, 1, 23, 78, 0, 0, 0, 0, 0, 0, 0, 0, 0, 41, 0, 0, 0, 0, 0, 2,
+          1000, 50, 40, 3, 2, 9);
+    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 4, 2, 0, 12, 0);
+    /* Four samples: 5 ns Python, 1 ns C, 2 GIL, 3 lock, 4 disk, 6 network, 7 sleep, 8 other. */
+    BLOCK(&f, FM_BLOCK_LINE_STATES, 0, 1, 10, 0, 8, 10, 2, 4, 6, 8, 12, 14, 16);
+    BLOCK(&f, FM_BLOCK_SPOTS, 0, 1, 8, 2, 0, 12, 13, 4, 9, 8, 20);
+    BLOCK(&f, FM_BLOCK_WAITS, 0, 2, 7, 2, 0, 0, 0, 12, 12, 5, 99, 1, 0, 6, 2, 14, 4);
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(p->notes.len, 0);
+    assert_false(p->processes.data[0].sampled);
+    const struct fm_process *process = &p->processes.data[1];
+    assert_true(process->sampled && process->profiled && !process->calls);
+    assert_int_equal(process->sample_mode, FM_SAMPLE_GIL);
+    assert_int_equal(process->sample_interval_ns, 1000);
+    assert_int_equal(process->sample_rounds, 50);
+    assert_int_equal(process->samples, 40);
+    assert_int_equal(process->samples_partial, 3);
+    assert_int_equal(process->samples_lost, 2);
+    assert_int_equal(process->sampler_cpu_ns, 9);
+    const struct fm_line *line = &p->lines.rows.data[0];
+    assert_int_equal(line->process, 1);
+    assert_int_equal(line->samples, 4);
+    assert_memory_equal(line->state_ns, ((int64_t[]){ 5, 1, 2, 3, 4, 6, 7, 8 }),
+                        sizeof line->state_ns);
+    const struct fm_spot *spot = &p->samples.spots.data[0];
+    assert_memory_equal(spot, (&(struct fm_spot){ 1, 0, 12, 13, 4, 9, 4, 10 }), sizeof *spot);
+    const struct fm_wait *first = &p->samples.waits.data[0], *second = &p->samples.waits.data[1];
+    expect_wait(p, first, (struct fm_wait){ 1, 0, 12, FM_STATE_NETWORK, 0, 3, 7 }, "f");
+    expect_wait(p, second, (struct fm_wait){ FM_NONE, 0, 12, FM_STATE_OTHER, 0, 1, 2 }, "");
+    fm_profile_free(p);
+}
+
+static void test_sample_nonsense(void **state)
+{
+    (void)state;
+    struct forged f;
+    forge_begin(&f);
+    BLOCK(&f, FM_BLOCK_SPOTS, 0, 1, 6, 1, 0, 5, 5, 1, 2);        /* no number of samples */
+    BLOCK(&f, FM_BLOCK_WAITS, 0, 1, 5, 1, 0, 5, 3, 1);           /* none either */
+    BLOCK(&f, FM_BLOCK_LINE_STATES, 0, 1, 1, 0);                 /* none either */
+    BLOCK(&f, FM_BLOCK_LINE_STATES, 0, 1, 3, 99, 2, 2);          /* of no line: left out */
+    BLOCK(&f, FM_BLOCK_SPOTS, 0, 2, 8, 1, 1, 0, 0, 5, 5, 5, 5, 1, 1, 2, 2, 2, 4,
+          UINT64_MAX - 1, 4); /* the same twice, together more than fits: stays */
+    BLOCK(&f, FM_BLOCK_WAITS, 0, 1, 7, 9, 44, 5, 3, 93, 2, 2);   /* everything unknown */
+    struct fm_profile *p = forge_load(&f);
+    assert_int_equal(fx_note(p, "damaged"), 3); /* blocks */
+    assert_int_equal(p->samples.spots.len, 1);
+    assert_int_equal(p->samples.spots.data[0].samples, 3);
+    assert_true(p->samples.spots.data[0].ns == INT64_MAX);
+    assert_int_equal(p->samples.waits.len, 1);
+    const struct fm_wait *wait = &p->samples.waits.data[0];
+    assert_true(wait->process < p->processes.len && wait->func < p->functions.len);
+    assert_string_equal(fm_profile_text(p, wait->detail), "<lost>");
+    fm_profile_free(p);
+}
+
+/* A recording without samples does not pay for them: what it is made of is as in version 1.1. */
+static void test_no_samples_no_bytes(void **state)
+{
+    (void)state;
+    size_t len;
+    struct fm_profile *p = fm_profile_new();
+    fx_node(p, fx_thread(p, 7), "main", 1, 100);
+    uint8_t *bytes = save(p, &len);
+    struct fm_reader reader;
+    struct fm_block block;
+    assert_int_equal(fm_reader_init(&reader, bytes, len, NULL), 0);
+    while (fm_reader_next(&reader, &block)) {
+        assert_true(block.type < FM_BLOCK_LINE_STATES);
+        if (block.type == FM_BLOCK_METRICS)
+            assert_int_equal(block.data[1], 6); /* rows */
+        if (block.type == FM_BLOCK_PROCESSES)
+            assert_int_equal(block.data[2], 16); /* columns */
+    }
+    fm_reader_release(&reader);
+    free(bytes);
+    fm_profile_free(p);
+}
+
 static void test_no_space(void **state)
 {
     (void)state;
@@ -645,6 +823,8 @@ int main(void)
         cmocka_unit_test(test_lost_nodes),       cmocka_unit_test(test_no_space),
         cmocka_unit_test(test_many_lines),
         cmocka_unit_test(test_line_bytes),       cmocka_unit_test(test_line_nonsense),
+        cmocka_unit_test(test_sample_bytes),     cmocka_unit_test(test_sample_nonsense),
+        cmocka_unit_test(test_no_samples_no_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

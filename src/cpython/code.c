@@ -1,0 +1,266 @@
+/* Code objects of the target; see code.h. */
+#include "cpython/code.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cpython/linetable.h"
+#include "cpython/text.h"
+
+#define MAX_NAME_BYTES 4096
+#define MAX_BYTECODE_BYTES (4u << 20)
+#define MAX_TABLE_BYTES (4u << 20)
+#define CO_NO_MONITORING_EVENTS 0x2000000
+#define MAX_COPIES 4096 /* threads that ran one function */
+
+/* The objects that a code object points to. */
+enum { FILE_NAME, NAME, QUALNAME, TABLE, BYTECODE, N_PIECES };
+
+static const char type_name[] = "code";
+
+struct reading {
+    const struct fm_remote *remote;
+    const struct fm_layout *layout;
+    struct fm_code *code;
+    uint8_t *head; /* layout->code_size bytes */
+    struct fm_piece pieces[N_PIECES];
+    bool wanted[N_PIECES];
+    fm_addr type_name_at;
+};
+
+static uint64_t word_at(const uint8_t *head, uint32_t offset)
+{
+    uint64_t word;
+    memcpy(&word, head + offset, sizeof word);
+    return word;
+}
+
+static uint32_t int_at(const uint8_t *head, uint32_t offset)
+{
+    uint32_t value;
+    memcpy(&value, head + offset, sizeof value);
+    return value;
+}
+
+static bool bytecode_is_inline(const struct fm_layout *layout)
+{
+    return layout->code_units != FM_ABSENT;
+}
+
+static int read_all(const struct fm_remote *remote, const struct fm_span *spans, int n)
+{
+    int r = n ? fm_remote_read_spans(remote, spans, n) : 0;
+    return r < 0 ? r : r < n ? -EFAULT : 0;
+}
+
+uint64_t fm_code_identity(const struct fm_layout *layout, const void *head)
+{
+    const uint8_t *h = head;
+    uint64_t words[] = {
+        word_at(h, layout->code_filename),
+        word_at(h, layout->code_name),
+        layout->code_qualname != FM_ABSENT ? word_at(h, layout->code_qualname) : 0,
+        word_at(h, layout->code_linetable),
+        word_at(h, bytecode_is_inline(layout) ? layout->code_units : layout->code_bytecode),
+        (uint64_t)int_at(h, layout->code_first_line) << 32 | int_at(h, layout->code_flags),
+    };
+    uint64_t mix = 0;
+    for (size_t i = 0; i < FM_COUNT(words); i++) { /* the finaliser of splitmix64 */
+        mix = (mix ^ words[i]) + 0x9e3779b97f4a7c15u;
+        mix = (mix ^ mix >> 30) * 0xbf58476d1ce4e5b9u;
+        mix = (mix ^ mix >> 27) * 0x94d049bb133111ebu;
+        mix ^= mix >> 31;
+    }
+    return mix;
+}
+
+/* What stands in the object itself. */
+static int take_head(struct reading *r)
+{
+    const struct fm_layout *layout = r->layout;
+    struct fm_code *code = r->code;
+    int32_t first_line = (int32_t)int_at(r->head, layout->code_first_line);
+    code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
+    code->flags = int_at(r->head, layout->code_flags);
+    code->identity = fm_code_identity(layout, r->head);
+    if (!bytecode_is_inline(layout))
+        return 0;
+    uint64_t units = word_at(r->head, layout->code_units);
+    if (units == 0 || units > MAX_BYTECODE_BYTES / 2)
+        return -EINVAL;
+    code->bytecode_len = (uint32_t)units * 2;
+    code->bytecode = fm_malloc(code->bytecode_len);
+    return 0;
+}
+
+/* Second read: the name of the type, the heads of the objects pointed to, the bytecode. */
+static int read_parts(struct reading *r)
+{
+    const struct fm_layout *layout = r->layout;
+    const uint32_t at[N_PIECES] = {
+        [FILE_NAME] = layout->code_filename,
+        [NAME] = layout->code_name,
+        [QUALNAME] = layout->code_qualname,
+        [TABLE] = layout->code_linetable,
+        [BYTECODE] = bytecode_is_inline(layout) ? FM_ABSENT : layout->code_bytecode,
+    };
+    struct fm_span spans[N_PIECES + 2];
+    int n = 0;
+    spans[n++] = (struct fm_span){ word_at(r->head, layout->object_type) + layout->type_name,
+                                   &r->type_name_at, sizeof r->type_name_at };
+    for (int i = 0; i < N_PIECES; i++) {
+        r->wanted[i] = at[i] != FM_ABSENT;
+        if (r->wanted[i])
+            spans[n++] = fm_piece_begin(&r->pieces[i], layout, word_at(r->head, at[i]));
+    }
+    if (r->code->bytecode)
+        spans[n++] = (struct fm_span){ r->code->at + layout->code_bytecode, r->code->bytecode,
+                                       r->code->bytecode_len };
+    return read_all(r->remote, spans, n);
+}
+
+/* Third read: what did not fit into the second, and whether it is a code object at all. */
+static int read_rests(struct reading *r)
+{
+    struct fm_span spans[N_PIECES + 1];
+    char name[sizeof type_name] = "";
+    int n = 0;
+    spans[n++] = (struct fm_span){ r->type_name_at, name, sizeof name };
+    for (int i = 0; i < N_PIECES; i++) {
+        if (!r->wanted[i])
+            continue;
+        struct fm_span rest;
+        int bad = i < TABLE
+                      ? fm_piece_text(&r->pieces[i], r->layout, MAX_NAME_BYTES, &rest)
+                      : fm_piece_bytes(&r->pieces[i], r->layout,
+                                       i == TABLE ? MAX_TABLE_BYTES : MAX_BYTECODE_BYTES, &rest);
+        if (bad < 0)
+            return bad;
+        if (rest.len)
+            spans[n++] = rest;
+    }
+    int bad = read_all(r->remote, spans, n);
+    if (bad < 0)
+        return bad;
+    return memcmp(name, type_name, sizeof name) == 0 ? 0 : -EINVAL;
+}
+
+static void take_pieces(struct reading *r)
+{
+    struct fm_code *code = r->code;
+    code->file = fm_piece_utf8(&r->pieces[FILE_NAME], MAX_NAME_BYTES);
+    code->name = fm_piece_utf8(&r->pieces[NAME], MAX_NAME_BYTES);
+    code->qualname = r->wanted[QUALNAME] ? fm_piece_utf8(&r->pieces[QUALNAME], MAX_NAME_BYTES)
+                                         : fm_strdup(code->name);
+    code->table = r->pieces[TABLE].data;
+    code->table_len = r->pieces[TABLE].len;
+    r->pieces[TABLE].data = NULL;
+    if (r->wanted[BYTECODE]) {
+        code->bytecode = r->pieces[BYTECODE].data;
+        code->bytecode_len = r->pieces[BYTECODE].len;
+        r->pieces[BYTECODE].data = NULL;
+    }
+}
+
+/* Free-threaded 3.14+: where each thread's own copy of the bytecode lies: a count, then pointers.
+ * Copies made later are not known; who meets one reads the code object again. */
+static void read_copies(struct reading *r)
+{
+    if (r->layout->code_tlbc == FM_ABSENT)
+        return;
+    fm_addr array = word_at(r->head, r->layout->code_tlbc);
+    int64_t n;
+    if (!array || fm_remote_read(r->remote, array, &n, sizeof n) < 0 || n <= 0 || n > MAX_COPIES)
+        return;
+    fm_addr *copies = fm_calloc((size_t)n, sizeof *copies);
+    if (fm_remote_read(r->remote, array + sizeof n, copies, (size_t)n * sizeof *copies) < 0) {
+        free(copies);
+        return;
+    }
+    r->code->copies = copies;
+    r->code->n_copies = (uint32_t)n;
+}
+
+int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
+                 const struct fm_layout *layout, fm_addr at)
+{
+    *code = (struct fm_code){ .at = at };
+    fm_autofree uint8_t *head = fm_malloc(layout->code_size);
+    int r = fm_remote_read(remote, at, head, layout->code_size);
+    if (r < 0)
+        return r;
+    struct reading reading = { .remote = remote, .layout = layout, .code = code, .head = head };
+    if ((r = take_head(&reading)) == 0 && (r = read_parts(&reading)) == 0 &&
+        (r = read_rests(&reading)) == 0) {
+        take_pieces(&reading);
+        read_copies(&reading);
+    }
+    for (int i = 0; i < N_PIECES; i++)
+        fm_piece_release(&reading.pieces[i]);
+    if (r < 0)
+        fm_code_release(code);
+    return r;
+}
+
+void fm_code_release(struct fm_code *code)
+{
+    free(code->name);
+    free(code->qualname);
+    free(code->file);
+    free(code->bytecode);
+    free(code->table);
+    free(code->copies);
+    *code = (struct fm_code){ 0 };
+}
+
+bool fm_code_is_shim(const struct fm_code *code, const struct fm_layout *layout)
+{
+    /* From 3.13 on such code is marked; in 3.12 its table is empty, which no compiler leaves it. */
+    return layout->table == FM_TABLE_PEP657 &&
+           (code->table_len == 0 || (code->flags & CO_NO_MONITORING_EVENTS));
+}
+
+static bool offset_from(const struct fm_code *code, fm_addr start, uint64_t instr,
+                        int32_t *ret_offset)
+{
+    uint64_t distance = instr - start;
+    if (distance >= code->bytecode_len || distance % 2)
+        return false;
+    *ret_offset = (int32_t)distance;
+    return true;
+}
+
+bool fm_code_offset(const struct fm_code *code, const struct fm_layout *layout, uint64_t instr,
+                    int32_t *ret_offset)
+{
+    if (layout->frames == FM_FRAMES_HEAP) { /* f_lasti: bytes in 3.9, code units in 3.10 */
+        int64_t offset = (int64_t)(int32_t)instr * (layout->table == FM_TABLE_LNOTAB ? 1 : 2);
+        *ret_offset = offset < 0 ? FM_NOT_BEGUN : (int32_t)offset;
+        return (int32_t)instr >= -1 && offset < (int64_t)code->bytecode_len;
+    }
+    fm_addr start = code->at + layout->code_bytecode;
+    if (layout->frames == FM_FRAMES_CFRAME && instr == start - 2) {
+        *ret_offset = FM_NOT_BEGUN;
+        return true;
+    }
+    if (offset_from(code, start, instr, ret_offset))
+        return true;
+    for (uint32_t i = 0; i < code->n_copies; i++)
+        if (code->copies[i] && offset_from(code, code->copies[i], instr, ret_offset))
+            return true;
+    return false;
+}
+
+struct fm_position fm_code_position(const struct fm_code *code, const struct fm_layout *layout,
+                                    int32_t offset)
+{
+    struct fm_linetable table;
+    struct fm_linetable_entry entry;
+    fm_linetable_init(&table, layout->table, code->table, code->table_len, code->first_line,
+                      code->bytecode_len);
+    while (offset >= 0 && fm_linetable_next(&table, &entry))
+        if ((uint32_t)offset >= entry.start && (uint32_t)offset < entry.end)
+            return entry.position;
+    return (struct fm_position){ .line = code->first_line, .end_line = code->first_line };
+}

@@ -1,0 +1,155 @@
+/* The code objects of a target; see codes.h. */
+#include "sampler/codes.h"
+
+#include <string.h>
+
+#define CHECK_BATCH 64
+#define BYTECODE_NS 20000000u /* how long a copy of bytecode serves */
+#define HEAD_MAX_BYTES 512
+#define MAX_FRAME_WORDS (1u << 20)
+
+void fm_codes_init(struct fm_codes *codes, const struct fm_remote *remote,
+                   const struct fm_layout *layout)
+{
+    *codes = (struct fm_codes){ .remote = remote, .layout = layout };
+    codes->counts_deaths = layout->interp_code_generation != FM_ABSENT;
+}
+
+void fm_codes_release(struct fm_codes *codes)
+{
+    for (size_t i = 0; i < codes->list.len; i++)
+        fm_code_release(&codes->list.data[i].code);
+    fm_vec_release(&codes->list);
+    fm_map_release(&codes->by_address);
+}
+
+static uint32_t int_at(const uint8_t *bytes, uint32_t offset)
+{
+    int32_t value;
+    memcpy(&value, bytes + offset, sizeof value);
+    return value < 0 ? 0 : (uint32_t)value;
+}
+
+/* How large a frame of this code is, and how many locals it has: what tells frames apart in a
+ * datastack chunk. */
+static bool read_frame_shape(struct fm_codes *codes, struct fm_known_code *known)
+{
+    const struct fm_layout *l = codes->layout;
+    uint8_t head[HEAD_MAX_BYTES];
+    if (l->frames == FM_FRAMES_HEAP)
+        return true;
+    if (l->code_size > sizeof head ||
+        fm_remote_read(codes->remote, known->code.at, head, l->code_size) < 0)
+        return false;
+    known->locals = int_at(head, l->code_nlocalsplus);
+    uint32_t stack = int_at(head, l->code_stacksize);
+    if (known->locals > MAX_FRAME_WORDS || stack > MAX_FRAME_WORDS)
+        return false;
+    /* As _PyCode_New and, in 3.11, _PyEval_MakeFrameVector compute it: all in whole words. */
+    known->frame_bytes = (l->frame_localsplus & ~7u) + (known->locals + stack) * 8;
+    return true;
+}
+
+static void remember(struct fm_codes *codes, fm_addr at, uint32_t number)
+{
+    *fm_map_at(&codes->by_address, at, number, NULL) = number;
+    codes->recent[at >> 4 & 255] = (struct fm_addr_number){ at, number };
+}
+
+static uint32_t read_new(struct fm_codes *codes, fm_addr at, uint64_t now_ns)
+{
+    struct fm_known_code known = { .checked_ns = now_ns };
+    if (fm_code_read(&known.code, codes->remote, codes->layout, at) < 0)
+        return FM_NO_CODE;
+    if (!read_frame_shape(codes, &known)) {
+        fm_code_release(&known.code);
+        return FM_NO_CODE;
+    }
+    known.hidden = fm_code_is_shim(&known.code, codes->layout);
+    fm_vec_push(&codes->list, known);
+    remember(codes, at, (uint32_t)codes->list.len - 1);
+    return (uint32_t)codes->list.len - 1;
+}
+
+uint32_t fm_codes_slow(struct fm_codes *codes, fm_addr at, uint64_t now_ns)
+{
+    const uint32_t *found = fm_map_find(&codes->by_address, at);
+    if (!found || *found == FM_NO_CODE)
+        return at ? read_new(codes, at, now_ns) : FM_NO_CODE;
+    codes->recent[at >> 4 & 255] = (struct fm_addr_number){ at, *found };
+    return *found;
+}
+
+unsigned fm_codes_opcode_kind(struct fm_codes *codes, const struct fm_raw_frame *frame,
+                              uint64_t now_ns)
+{
+    struct fm_known_code *known = &codes->list.data[frame->code];
+    struct fm_code *code = &known->code;
+    if (frame->offset < 0 || (uint32_t)frame->offset >= code->bytecode_len)
+        return 0;
+    if (now_ns - known->bytecode_ns > BYTECODE_NS && codes->layout->frames != FM_FRAMES_HEAP) {
+        known->bytecode_ns = now_ns;
+        fm_remote_read(codes->remote, code->at + codes->layout->code_bytecode, code->bytecode,
+                       code->bytecode_len); /* the old copy serves if this fails */
+    }
+    return fm_layout_opcode_kind(codes->layout, code->bytecode[frame->offset]);
+}
+
+void fm_codes_doubt(struct fm_codes *codes, uint64_t now_ns)
+{
+    codes->doubted_ns = now_ns;
+}
+
+static bool needs_check(const struct fm_codes *codes, const struct fm_known_code *known, uint64_t now_ns)
+{
+    if (codes->counts_deaths)
+        return known->checked_ns < codes->doubted_ns;
+    return now_ns - known->checked_ns >= FM_CODES_FRESH_NS;
+}
+
+/* Compare up to CHECK_BATCH of them in one read. */
+static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t n, uint64_t now_ns)
+{
+    static _Thread_local uint8_t heads[CHECK_BATCH][HEAD_MAX_BYTES];
+    struct fm_span spans[CHECK_BATCH];
+    uint32_t replaced = 0;
+    if (!n)
+        return 0;
+    spans[0].len = 0; /* the compiler does not see that the loop sets it */
+    for (uint32_t i = 0; i < n; i++)
+        spans[i] = (struct fm_span){ codes->list.data[*numbers[i]].code.at, heads[i],
+                                     codes->layout->code_size };
+    int got = fm_remote_read_spans(codes->remote, spans, (int)n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct fm_known_code *known = &codes->list.data[*numbers[i]];
+        if ((int)i < got && fm_code_identity(codes->layout, heads[i]) == known->code.identity) {
+            known->checked_ns = now_ns;
+            continue;
+        }
+        fm_addr at = known->code.at;
+        remember(codes, at, FM_NO_CODE);
+        codes->recent[at >> 4 & 255].at = 0;
+        *numbers[i] = read_new(codes, at, now_ns);
+        replaced++;
+    }
+    return replaced;
+}
+
+uint32_t fm_codes_check(struct fm_codes *codes, uint32_t *numbers, uint32_t n, uint64_t now_ns)
+{
+    uint32_t *old[CHECK_BATCH], n_old = 0, replaced = 0;
+    if (codes->layout->code_size > HEAD_MAX_BYTES)
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct fm_known_code *known = &codes->list.data[numbers[i]];
+        if (!needs_check(codes, known, now_ns))
+            continue;
+        known->checked_ns = now_ns; /* recursion: the same code once per batch */
+        old[n_old++] = &numbers[i];
+        if (n_old == CHECK_BATCH) {
+            replaced += check_batch(codes, old, n_old, now_ns);
+            n_old = 0;
+        }
+    }
+    return replaced + check_batch(codes, old, n_old, now_ns);
+}

@@ -1,0 +1,71 @@
+/*
+ * The code objects of one target that were seen on stacks, each read once and known by a number.
+ *
+ * An address may come to hold another code object later. So each is compared with the target again
+ * when it was last compared more than FM_CODES_FRESH_NS ago (since 3.14, where the interpreter counts
+ * dying code objects, only when that count has changed); one that differs gets a new number, and what
+ * was counted under the old one stays right.
+ *
+ * Threads: belongs to the thread that samples, or to whoever holds the sampler's lock.
+ */
+#ifndef FM_SAMPLER_CODES_H
+#define FM_SAMPLER_CODES_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "cpython/code.h"
+
+#define FM_CODES_FRESH_NS 10000000u
+
+/* A frame as found: which code, and where in it. */
+struct fm_raw_frame {
+    uint32_t code;  /* number in fm_codes */
+    int32_t offset; /* in its bytecode; FM_NOT_BEGUN */
+};
+
+struct fm_known_code {
+    struct fm_code code;
+    uint64_t checked_ns, bytecode_ns;
+    uint32_t frame_bytes; /* of a frame of this code in a datastack chunk; 0 before 3.11 */
+    uint32_t locals;      /* co_nlocalsplus; 0 before 3.11 */
+    bool hidden;          /* the interpreter's own (3.12+: what stands between a class and __init__) */
+};
+
+struct fm_codes {
+    const struct fm_remote *remote;
+    const struct fm_layout *layout;
+    FM_VEC(struct fm_known_code) list;
+    bool counts_deaths; /* the target tells when code objects died: fm_codes_doubt() */
+    uint64_t doubted_ns; /* … when it last did */
+    struct fm_map by_address; /* address → newest number */
+    struct fm_addr_number { fm_addr at; uint32_t number; } recent[256]; /* the map's fast face */
+};
+
+#define FM_NO_CODE UINT32_MAX
+
+void fm_codes_init(struct fm_codes *codes, const struct fm_remote *remote,
+                   const struct fm_layout *layout);
+void fm_codes_release(struct fm_codes *codes);
+
+/* The number of the code object at `at`, read if new; FM_NO_CODE if there is none. */
+uint32_t fm_codes_slow(struct fm_codes *codes, fm_addr at, uint64_t now_ns);
+
+static inline uint32_t fm_codes_number(struct fm_codes *codes, fm_addr at, uint64_t now_ns)
+{
+    const struct fm_addr_number *r = &codes->recent[at >> 4 & 255];
+    return r->at == at ? r->number : fm_codes_slow(codes, at, now_ns);
+}
+
+/* What the instruction at which a running frame stands does (enum fm_opcode_kind). Bytecode changes
+ * while it runs, so the copy is renewed from time to time. */
+unsigned fm_codes_opcode_kind(struct fm_codes *codes, const struct fm_raw_frame *frame,
+                              uint64_t now_ns);
+
+/* Code objects have died: compare each before it is relied on again. */
+void fm_codes_doubt(struct fm_codes *codes, uint64_t now_ns);
+
+/* Compare these with the target. Returns how many were replaced (their numbers in `numbers` are
+ * changed to the new ones, or to FM_NO_CODE). */
+uint32_t fm_codes_check(struct fm_codes *codes, uint32_t *numbers, uint32_t n, uint64_t now_ns);
+
+#endif

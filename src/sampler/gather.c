@@ -1,0 +1,291 @@
+/* From counts to a profile; see gather.h. */
+#include "sampler/gather.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "sampler/target.h"
+
+/* Where an instruction stands, and whose it is; decoded once. */
+struct place {
+    uint32_t func;
+    struct fm_position at;
+};
+
+struct gather {
+    struct fm_profile *p;
+    struct fm_target *t;
+    uint32_t process;
+    FM_VEC(uint32_t) threads;  /* number of a watched thread → thread of the profile, or FM_NONE */
+    FM_VEC(uint32_t) functions; /* number of a code → function */
+    FM_VEC(struct place) places;
+    struct fm_map place_of;     /* (code, offset) → place */
+    struct fm_map nodes;        /* (parent, function) → node */
+    struct fm_map lines;        /* (function, line) → row in `rows` */
+    FM_VEC(struct fm_line) rows;
+    FM_VEC(uint32_t) seen;      /* rows counted for the stack at hand: recursion counts once */
+};
+
+static uint32_t function_flags(uint32_t code_flags)
+{
+    return (code_flags & 0x20 ? FM_FUNCTION_GENERATOR : 0u) |
+           (code_flags & 0x80 ? FM_FUNCTION_COROUTINE : 0u) |
+           (code_flags & 0x200 ? FM_FUNCTION_ASYNC_GENERATOR : 0u);
+}
+
+static void add_functions(struct gather *g)
+{
+    for (size_t i = 0; i < g->t->codes.list.len; i++) {
+        const struct fm_code *code = &g->t->codes.list.data[i].code;
+        struct fm_function f = { .kind = FM_FUNCTION_PYTHON,
+                                 .flags = (uint8_t)function_flags(code->flags),
+                                 .line = code->first_line,
+                                 .name = fm_profile_string(g->p, code->name),
+                                 .qualname = fm_profile_string(g->p, code->qualname),
+                                 .file = fm_profile_string(g->p, code->file) };
+        fm_vec_push(&g->functions, fm_profile_function(g->p, &f));
+    }
+}
+
+static const struct place *place_of(struct gather *g, const struct fm_raw_frame *frame)
+{
+    bool is_new;
+    uint32_t *at = fm_map_at(&g->place_of, fm_map_pair(frame->code, (uint32_t)frame->offset),
+                             (uint32_t)g->places.len, &is_new);
+    if (is_new) {
+        struct place place = { g->functions.data[frame->code],
+                               fm_code_position(&g->t->codes.list.data[frame->code].code,
+                                                &g->t->runtime.layout, frame->offset) };
+        fm_vec_push(&g->places, place);
+    }
+    return &g->places.data[*at];
+}
+
+static uint32_t thread_of(struct gather *g, uint32_t number)
+{
+    struct fm_watched_thread *th = g->t->threads.data[number];
+    if (g->threads.data[number] != FM_NONE)
+        return g->threads.data[number];
+    char name[96];
+    const char *own = th->name ? th->name : "";
+    if (th->tasks_of)
+        snprintf(name, sizeof name, "asyncio tasks of %s",
+                 g->t->threads.data[th->tasks_of - 1]->name ? g->t->threads.data[th->tasks_of - 1]->name
+                                                            : "?");
+    struct fm_thread thread = { .process = g->process, .tid = (uint32_t)th->tid,
+                                .name = fm_profile_string(g->p, th->tasks_of ? name : own),
+                                .start_ns = th->start_ns,
+                                .end_ns = th->end_ns ? th->end_ns : g->t->last_round_ns };
+    g->threads.data[number] = fm_profile_thread(g->p, &thread);
+    return g->threads.data[number];
+}
+
+static uint32_t node_of(struct gather *g, const struct fm_tally_row *row)
+{
+    uint32_t thread = thread_of(g, row->thread); /* may move the threads */
+    uint32_t node = g->p->threads.data[thread].root;
+    for (uint32_t i = row->n; i-- > 0;) {
+        const struct fm_raw_frame *frame = &g->t->tally.frames.data[row->first + i];
+        uint32_t func = g->functions.data[frame->code];
+        bool is_new;
+        uint32_t *at = fm_map_at(&g->nodes, fm_map_pair(node, func), 0, &is_new);
+        if (is_new)
+            *at = fm_profile_node(g->p, node, func);
+        node = *at;
+    }
+    return node;
+}
+
+static uint32_t line_row(struct gather *g, const struct place *place)
+{
+    bool is_new;
+    uint32_t *at = fm_map_at(&g->lines, fm_map_pair(place->func, place->at.line),
+                             (uint32_t)g->rows.len, &is_new);
+    uint32_t row = *at;
+    if (is_new) {
+        struct fm_line line = { .process = g->process, .func = place->func, .line = place->at.line,
+                                .histogram = FM_NONE };
+        fm_vec_push(&g->rows, line);
+    }
+    return row;
+}
+
+static bool is_first(struct gather *g, uint32_t row)
+{
+    for (size_t i = 0; i < g->seen.len; i++) {
+        if (g->seen.data[i] == row)
+            return false;
+    }
+    fm_vec_push(&g->seen, row);
+    return true;
+}
+
+/* The lines of a stack: the newest has the sample, all have the time below them. */
+static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t samples, int64_t ns)
+{
+    g->seen.len = 0;
+    for (uint32_t i = 0; i < row->n; i++) {
+        const struct place *place = place_of(g, &g->t->tally.frames.data[row->first + i]);
+        uint32_t at = line_row(g, place);
+        struct fm_line *line = &g->rows.data[at];
+        if (i == 0) {
+            line->samples += samples;
+            line->self_ns += ns;
+            for (int k = 0; k < FM_STATE_COUNT; k++)
+                line->state_ns[k] += (int64_t)row->ns[k];
+        }
+        if (g->seen.len > 256 || is_first(g, at))
+            line->total_ns += ns;
+    }
+}
+
+static void add_spot(struct gather *g, const struct fm_tally_row *row, int64_t samples, int64_t ns)
+{
+    const struct place *place = place_of(g, &g->t->tally.frames.data[row->first]);
+    struct fm_spot spot = { .process = g->process, .func = place->func, .line = place->at.line,
+                            .end_line = place->at.end_line, .column = place->at.column,
+                            .end_column = place->at.end_column, .samples = samples, .ns = ns };
+    if (place->at.column)
+        fm_vec_push(&g->p->samples.spots, spot);
+}
+
+static void add_row(struct gather *g, const struct fm_tally_row *row)
+{
+    uint32_t node = node_of(g, row);
+    int64_t samples = 0, ns = 0;
+    for (int k = 0; k < FM_STATE_COUNT; k++) {
+        if (row->samples[k])
+            fm_profile_add(g->p, fm_metric_of_state((enum fm_state)k), node, (int64_t)row->ns[k]);
+        samples += (int64_t)row->samples[k];
+        ns += (int64_t)row->ns[k];
+    }
+    fm_profile_add(g->p, FM_METRIC_SAMPLES, node, samples);
+    fm_profile_add(g->p, FM_METRIC_TOTAL, node, ns); /* of itself; add_callees() completes it */
+    if (row->n) {
+        add_lines(g, row, samples, ns);
+        add_spot(g, row, samples, ns);
+    }
+}
+
+static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
+{
+    const struct place *place = place_of(g, &wait->where);
+    struct fm_wait out = { .process = g->process, .func = place->func, .line = place->at.line,
+                           .state = wait->state, .samples = (int64_t)wait->samples,
+                           .ns = (int64_t)wait->ns };
+    if (wait->detail == FM_TALLY_HOLDER) {
+        const struct place *held = place_of(g, &wait->held_at);
+        fm_autobuffer text = FM_BUFFER_INIT;
+        const struct fm_function *f = &g->p->functions.data[held->func];
+        const char *holder = g->t->threads.data[wait->holder]->name;
+        fm_buffer_addf(&text, "held by %s in %s (%s:%u)", holder ? holder : "?",
+                       fm_profile_text(g->p, f->qualname), fm_profile_text(g->p, f->file),
+                       held->at.line);
+        out.detail = fm_profile_string(g->p, fm_buffer_text(&text));
+    } else {
+        out.detail = fm_profile_string(g->p, fm_strings_get(g->t->details, wait->detail));
+    }
+    if (out.samples)
+        fm_vec_push(&g->p->samples.waits, out);
+}
+
+static uint32_t add_process(struct gather *g, const struct fm_gather_settings *settings, double share)
+{
+    struct fm_target *t = g->t;
+    char version[32];
+    uint64_t now_ns = fm_clock_ns();
+    snprintf(version, sizeof version, "%u.%u.%u", t->runtime.version_hex >> 24,
+             t->runtime.version_hex >> 16 & 255, t->runtime.version_hex >> 8 & 255);
+    struct fm_process process = {
+        .pid = (uint32_t)t->pid,
+        .parent_pid = (uint32_t)t->parent,
+        .exe = fm_profile_string(g->p, t->exe ? t->exe : ""),
+        .command = fm_profile_string(g->p, t->command ? t->command : ""),
+        .cwd = fm_profile_string(g->p, t->cwd ? t->cwd : ""),
+        .version = fm_profile_string(g->p, version),
+        .start_real_ns = fm_clock_read_ns(CLOCK_REALTIME) - (now_ns - t->start_ns),
+        .start_ns = t->start_ns,
+        .end_ns = t->end_ns ? t->end_ns : t->last_round_ns,
+        .exit_status = -1,
+        .profiled = true,
+        .sampled = true,
+        .sample_mode = (uint8_t)settings->mode,
+        .sample_interval_ns = settings->interval_ns,
+        .sample_rounds = t->counts.rounds,
+        .samples = t->counts.samples,
+        .samples_partial = t->counts.partial,
+        .samples_lost = t->counts.lost,
+        .sampler_cpu_ns = (uint64_t)((double)settings->cpu_ns * share),
+    };
+    return fm_profile_process(g->p, &process);
+}
+
+static void gather_target(struct fm_profile *p, struct fm_target *t,
+                          const struct fm_gather_settings *settings, double share)
+{
+    struct gather g = { .p = p, .t = t };
+    g.process = add_process(&g, settings, share);
+    for (size_t i = 0; i < t->threads.len; i++)
+        fm_vec_push(&g.threads, FM_NONE);
+    add_functions(&g);
+    for (size_t i = 0; i < t->tally.rows.len; i++)
+        add_row(&g, &t->tally.rows.data[i]);
+    for (size_t i = 0; i < t->tally.waits.len; i++)
+        add_wait(&g, &t->tally.waits.data[i]);
+    for (size_t i = 0; i < g.rows.len; i++) {
+        const struct fm_line *row = &g.rows.data[i];
+        struct fm_line *line = fm_lines_add(&p->lines, row->process, row->func, row->line, false);
+        *line = *row;
+    }
+    fm_vec_release(&g.threads);
+    fm_vec_release(&g.functions);
+    fm_vec_release(&g.places);
+    fm_vec_release(&g.rows);
+    fm_vec_release(&g.seen);
+    fm_map_release(&g.place_of);
+    fm_map_release(&g.nodes);
+    fm_map_release(&g.lines);
+}
+
+/* Each node's time so far is its own; add that of its callees. */
+static void add_callees(struct fm_profile *p)
+{
+    int64_t *total = p->columns[FM_METRIC_TOTAL].data;
+    for (size_t i = p->nodes.len; total && i-- > 0;) {
+        uint32_t parent = p->nodes.data[i].parent;
+        if (parent != FM_NONE)
+            total[parent] = fm_sum(total[parent], total[i]);
+    }
+}
+
+/* Taken for a Python only because it was a copy of its parent, up to the moment when it executed its own
+ * program: what is known of it is what comes after. */
+static bool is_prelude(struct fm_target *const *targets, size_t n, size_t i)
+{
+    const struct fm_target *t = targets[i];
+    for (size_t k = i + 1; k < n && t->gone && !t->counts.samples && !t->counts.lost; k++) {
+        if (targets[k]->pid == t->pid && targets[k]->start_ticks == t->start_ticks)
+            return true;
+    }
+    return false;
+}
+
+struct fm_profile *fm_gather(struct fm_target *const *targets, size_t n,
+                             const struct fm_gather_settings *settings)
+{
+    struct fm_profile *p = fm_profile_new();
+    uint64_t samples = 0;
+    for (size_t i = 0; i < n; i++)
+        samples += targets[i]->counts.samples + 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_prelude(targets, n, i))
+            gather_target(p, targets[i], settings,
+                          (double)(targets[i]->counts.samples + 1) / (double)samples);
+    }
+    add_callees(p);
+    fm_lines_sort(&p->lines);
+    fm_samples_sort(&p->samples);
+    return p;
+}

@@ -1,0 +1,362 @@
+/*
+ * The sampling thread; see sampler.h.
+ *
+ * Owns the list of targets (Pythons being watched) and of suspects (processes that may become one: a
+ * program just launched, the children of targets).
+ *
+ * Locking: `lock` guards everything but `stop` and `wanted`. The thread holds it for a round at a time;
+ * whoever else wants it raises `wanted` first, so that a sampler that never sleeps lets him in.
+ */
+#include "sampler/sampler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "os/newborn.h"
+#include "os/procfs.h"
+#include "sampler/gather.h"
+#include "sampler/suspects.h"
+#include "sampler/target.h"
+
+#define KIN_NS       5000000u  /* how often to look for new processes at most */
+#define SUSPECT_NS   1000000u  /* … while some process is about to become a Python */
+#define CPU_CHECK_NS 100000000u
+#define SLOWEST_NS   1000000000u
+
+struct fm_sampler {
+    struct fm_sampler_options options;
+    pthread_t thread;
+    bool started;
+    int done_fd, wake_fd;
+    pthread_mutex_t lock;
+    atomic_bool stop;
+    atomic_int wanted;
+    FM_VEC(struct fm_target *) targets; /* ended ones included, in order of appearance */
+    struct fm_suspects suspects;
+    struct fm_newborn newborn;
+    uint64_t start_ns, interval_ns, last_kin_ns;
+    uint64_t cpu_ns, kin_cpu_ns; /* in all; of that, for looking for more processes */
+    uint64_t cpu_checked_ns, cpu_at_check_ns, rounds_at_check;
+    uint64_t rounds, late;
+    uint64_t random;
+};
+
+struct fm_sampler *fm_sampler_new(const struct fm_sampler_options *options)
+{
+    struct fm_sampler *s = fm_calloc(1, sizeof *s);
+    s->options = *options;
+    s->interval_ns = options->rate_hz > 0 ? (uint64_t)(1e9 / options->rate_hz) : 0;
+    s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    s->random = fm_clock_ns() | 1;
+    pthread_mutex_init(&s->lock, NULL);
+    fm_newborn_init(&s->newborn);
+    return s;
+}
+
+void fm_sampler_free(struct fm_sampler *s)
+{
+    if (!s)
+        return;
+    fm_sampler_stop(s);
+    for (size_t i = 0; i < s->targets.len; i++)
+        fm_target_free(s->targets.data[i]);
+    fm_vec_release(&s->targets);
+    fm_suspects_release(&s->suspects);
+    fm_newborn_release(&s->newborn);
+    pthread_mutex_destroy(&s->lock);
+    close(s->done_fd);
+    close(s->wake_fd);
+    free(s);
+}
+
+static void lock(struct fm_sampler *s)
+{
+    atomic_fetch_add(&s->wanted, 1);
+    pthread_mutex_lock(&s->lock);
+    atomic_fetch_sub(&s->wanted, 1);
+}
+
+static void unlock(struct fm_sampler *s)
+{
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- who is watched ----------------------------------------------------------------------------- */
+
+static bool is_watched(const struct fm_sampler *s, pid_t pid)
+{
+    for (size_t i = 0; i < s->targets.len; i++) {
+        if (s->targets.data[i]->pid == pid && !s->targets.data[i]->gone)
+            return true;
+    }
+    return fm_suspects_has(&s->suspects, pid);
+}
+
+/* Was it forked, without executing anything since, by a process below a watched one that ended before
+ * we saw either? Daemons do so. */
+static bool is_orphan(const struct fm_sampler *s, const struct fm_newborn_process *p)
+{
+    uint64_t stack_start = fm_target_stack_start(p->pid);
+    for (size_t i = 0; i < s->targets.len && stack_start; i++) {
+        const struct fm_target *t = s->targets.data[i];
+        fm_autofree char *exe = NULL;
+        if (t->stack_start == stack_start && t->pid != p->pid && t->start_ticks <= p->start_ticks &&
+            t->exe && (exe = fm_process_exe(p->pid)) && strcmp(exe, t->exe) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int suspect_child(const struct fm_newborn_process *p, void *data)
+{
+    struct fm_sampler *s = data;
+    if (!is_watched(s, p->pid) && (is_watched(s, p->parent) || is_orphan(s, p)))
+        fm_suspects_add(&s->suspects, p->pid, p->parent, fm_clock_ns());
+    return 0;
+}
+
+static void add_target(struct fm_sampler *s, struct fm_target *t)
+{
+    fm_vec_push(&s->targets, t);
+    if (s->options.children)
+        fm_newborn_descendants(t->pid, suspect_child, s);
+}
+
+int fm_sampler_add(struct fm_sampler *s, pid_t pid, struct fm_error *err)
+{
+    struct fm_proc process;
+    if (fm_process_read(&process, pid) == 0)
+        pid = process.tgid; /* the number of a thread, as top shows them, means its process */
+    struct fm_target *t = fm_target_new(pid, s->options.tasks, err);
+    if (!t)
+        return err ? err->status : FM_SYSTEM;
+    lock(s);
+    add_target(s, t);
+    unlock(s);
+    return 0;
+}
+
+void fm_sampler_expect(struct fm_sampler *s, pid_t pid)
+{
+    lock(s);
+    fm_suspects_add(&s->suspects, pid, 0, fm_clock_ns());
+    if (s->options.children) /* a shell is quick to start what it shall start */
+        fm_newborn_descendants(pid, suspect_child, s);
+    unlock(s);
+}
+
+/* Look at the suspects whose time has come; those that have become a Python are watched. */
+static void settle_suspects(struct fm_sampler *s, uint64_t now_ns)
+{
+    struct fm_target *t;
+    while ((t = fm_suspects_try(&s->suspects, s->options.tasks, now_ns)))
+        add_target(s, t);
+}
+
+static void look_for_kin(struct fm_sampler *s, uint64_t now_ns)
+{
+    if (now_ns - s->last_kin_ns < (s->suspects.list.len ? SUSPECT_NS : KIN_NS))
+        return;
+    s->last_kin_ns = now_ns;
+    if (s->options.children)
+        fm_newborn_poll(&s->newborn, suspect_child, s);
+    if (!s->suspects.list.len)
+        return;
+    /* An interpreter that starts is looked at often, but not for long: no reason for a lower rate. */
+    uint64_t cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    settle_suspects(s, now_ns);
+    s->kin_cpu_ns += fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+}
+
+/* The process has ended, or executed another program: that may be a Python again. */
+static void end_target(struct fm_sampler *s, struct fm_target *t, uint64_t now_ns)
+{
+    t->gone = true;
+    t->end_ns = now_ns;
+    if (kill(t->pid, 0) == 0 || errno == EPERM)
+        fm_suspects_add(&s->suspects, t->pid, t->parent, now_ns);
+}
+
+/* --- rounds ------------------------------------------------------------------------------------- */
+
+static bool round_of(struct fm_sampler *s, uint64_t now_ns)
+{
+    static const enum fm_target_mode modes[] = { [FM_SAMPLE_WALL] = FM_TARGET_ALL,
+                                                 [FM_SAMPLE_CPU] = FM_TARGET_RUNNING,
+                                                 [FM_SAMPLE_GIL] = FM_TARGET_GIL };
+    bool any = s->suspects.list.len > 0;
+    for (size_t i = 0; i < s->targets.len; i++) {
+        struct fm_target *t = s->targets.data[i];
+        if (t->gone)
+            continue;
+        uint64_t ns = t->last_round_ns ? now_ns - t->last_round_ns : s->interval_ns;
+        if (fm_target_round(t, modes[s->options.mode], now_ns, ns))
+            any = true;
+        else
+            end_target(s, t, now_ns);
+    }
+    s->rounds++;
+    return any || s->suspects.list.len > 0;
+}
+
+/* Lower the rate if sampling takes more of a processor than allowed. What a round costs tells which
+ * rate would be right; it is taken at once if slower, in steps if faster, since first rounds have more
+ * to read than later ones. */
+static void keep_cpu_limit(struct fm_sampler *s, uint64_t now_ns)
+{
+    if (now_ns - s->cpu_checked_ns < CPU_CHECK_NS)
+        return;
+    s->cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t rounds_cpu_ns = s->cpu_ns - s->kin_cpu_ns;
+    double spent_ns = (double)(rounds_cpu_ns - s->cpu_at_check_ns);
+    double rounds = (double)(s->rounds - s->rounds_at_check);
+    s->cpu_at_check_ns = rounds_cpu_ns;
+    s->rounds_at_check = s->rounds;
+    s->cpu_checked_ns = now_ns;
+    if (s->options.max_cpu_percent <= 0 || rounds < 1)
+        return;
+    double right_ns = spent_ns / rounds / (s->options.max_cpu_percent / 100);
+    double wanted_ns = s->options.rate_hz > 0 ? 1e9 / s->options.rate_hz : 0;
+    if (right_ns < wanted_ns)
+        right_ns = wanted_ns;
+    else if (right_ns > SLOWEST_NS)
+        right_ns = wanted_ns > SLOWEST_NS ? wanted_ns : SLOWEST_NS;
+    double half_ns = (double)s->interval_ns / 2;
+    s->interval_ns = (uint64_t)(right_ns > half_ns ? right_ns : half_ns);
+}
+
+static uint64_t next_random(struct fm_sampler *s)
+{
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return s->random;
+}
+
+/* Sleep until the deadline, or until somebody wakes us. */
+static void sleep_until(struct fm_sampler *s, uint64_t deadline_ns)
+{
+    uint64_t now_ns = fm_clock_ns();
+    struct pollfd wake = { .fd = s->wake_fd, .events = POLLIN };
+    if (deadline_ns <= now_ns)
+        return;
+    uint64_t left = deadline_ns - now_ns;
+    struct timespec ts = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
+    ppoll(&wake, 1, &ts, NULL);
+}
+
+static void run_rounds(struct fm_sampler *s)
+{
+    uint64_t slot_ns = fm_clock_ns();
+    bool any = true;
+    s->start_ns = slot_ns;
+    s->cpu_checked_ns = slot_ns;
+    while (any && !atomic_load(&s->stop)) {
+        uint64_t now_ns = fm_clock_ns();
+        if (s->options.duration_ns && now_ns - s->start_ns >= s->options.duration_ns)
+            break;
+        pthread_mutex_lock(&s->lock);
+        look_for_kin(s, now_ns);
+        any = round_of(s, now_ns);
+        keep_cpu_limit(s, now_ns);
+        uint64_t interval_ns = s->interval_ns;
+        pthread_mutex_unlock(&s->lock);
+        while (atomic_load(&s->wanted))
+            usleep(20);
+        if (!interval_ns)
+            continue;
+        /* One instant in each slot of time, anywhere in it. */
+        slot_ns += interval_ns;
+        now_ns = fm_clock_ns();
+        if (slot_ns + interval_ns < now_ns) {
+            s->late += (now_ns - slot_ns) / interval_ns;
+            slot_ns = now_ns;
+        }
+        sleep_until(s, slot_ns + next_random(s) % interval_ns);
+    }
+}
+
+static void *thread_main(void *data)
+{
+    struct fm_sampler *s = data;
+    sigset_t all;
+    uint64_t one = 1;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    prctl(PR_SET_TIMERSLACK, 1);
+    prctl(PR_SET_NAME, "fathom-sampler");
+    run_rounds(s);
+    s->cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (write(s->done_fd, &one, sizeof one) < 0)
+        return NULL;
+    return NULL;
+}
+
+int fm_sampler_start(struct fm_sampler *s, struct fm_error *err)
+{
+    int rc = pthread_create(&s->thread, NULL, thread_main, s);
+    if (rc)
+        return fm_error_set_errno(err, FM_SYSTEM, rc, "starting the sampling thread");
+    s->started = true;
+    return 0;
+}
+
+void fm_sampler_stop(struct fm_sampler *s)
+{
+    uint64_t one = 1;
+    if (!s->started)
+        return;
+    atomic_store(&s->stop, true);
+    if (write(s->wake_fd, &one, sizeof one) < 0)
+        return;
+    pthread_join(s->thread, NULL);
+    s->started = false;
+}
+
+int fm_sampler_fd(const struct fm_sampler *s)
+{
+    return s->done_fd;
+}
+
+void fm_sampler_stats(struct fm_sampler *s, struct fm_sampler_stats *ret)
+{
+    *ret = (struct fm_sampler_stats){ 0 };
+    lock(s);
+    ret->rounds = s->rounds;
+    ret->late = s->late;
+    ret->start_ns = s->start_ns;
+    ret->now_ns = fm_clock_ns();
+    ret->cpu_ns = s->cpu_ns;
+    ret->rate_hz = s->interval_ns ? 1e9 / (double)s->interval_ns : 0;
+    for (size_t i = 0; i < s->targets.len; i++) {
+        const struct fm_target *t = s->targets.data[i];
+        ret->samples += t->counts.samples;
+        ret->partial += t->counts.partial;
+        ret->lost += t->counts.lost;
+        ret->processes += !t->gone;
+        ret->threads += t->gone ? 0 : (uint32_t)t->live.len;
+    }
+    unlock(s);
+}
+
+struct fm_profile *fm_sampler_profile(struct fm_sampler *s)
+{
+    lock(s);
+    struct fm_gather_settings settings = { .mode = s->options.mode, .interval_ns = s->interval_ns,
+                                           .cpu_ns = s->cpu_ns };
+    struct fm_profile *p = fm_gather(s->targets.data, s->targets.len, &settings);
+    uint32_t refused = s->suspects.refused ? fm_strings_count(s->suspects.refused) : 1;
+    for (uint32_t i = 1; i < refused; i++) /* 0 is the empty string */
+        fm_profile_note(p, FM_NONE, "unprofiled", 1, fm_strings_get(s->suspects.refused, i));
+    unlock(s);
+    return p;
+}

@@ -1,0 +1,59 @@
+/*
+ * Distinct stacks and how often each was seen, by state. A stack belongs to a thread (the sampler's
+ * number of it), so the same frames in two threads are two rows.
+ *
+ * Memory grows with the number of distinct stacks; frames are kept once per row.
+ */
+#ifndef FM_SAMPLER_TALLY_H
+#define FM_SAMPLER_TALLY_H
+
+#include "base/vec.h"
+#include "model/states.h"
+#include "sampler/walk.h"
+
+struct fm_tally_row {
+    uint64_t hash;
+    uint32_t first, n; /* frames, newest first, in fm_tally.frames */
+    uint32_t thread;
+    bool partial;
+    uint64_t samples[FM_STATE_COUNT];
+    uint64_t ns[FM_STATE_COUNT];
+};
+
+/* Waiting for something with a name, at a place in the code. */
+struct fm_tally_wait {
+    uint64_t hash;
+    struct fm_raw_frame where;
+    enum fm_state state;
+    uint32_t detail;            /* string id, or FM_TALLY_HOLDER: the thread that held the GIL … */
+    uint32_t holder;            /* … its number */
+    struct fm_raw_frame held_at; /* … and where it was */
+    uint64_t samples, ns;
+};
+
+#define FM_TALLY_HOLDER UINT32_MAX
+
+struct fm_tally {
+    FM_VEC(struct fm_tally_row) rows;
+    FM_VEC(struct fm_raw_frame) frames;
+    FM_VEC(struct fm_tally_wait) waits;
+    uint32_t *row_index, *wait_index; /* row + 1, or 0; open addressing */
+    size_t row_cap, wait_cap;         /* powers of two */
+};
+
+void fm_tally_release(struct fm_tally *t);
+
+/* The row of this stack, new if it was never seen. */
+uint32_t fm_tally_row(struct fm_tally *t, uint32_t thread, const struct fm_raw_frame *frames,
+                      uint32_t n, bool partial);
+
+/* The row of this wait; only what identifies it is looked at. */
+uint32_t fm_tally_wait(struct fm_tally *t, const struct fm_tally_wait *wait);
+
+static inline void fm_tally_add(struct fm_tally *t, uint32_t row, enum fm_state state, uint64_t ns)
+{
+    t->rows.data[row].samples[state]++;
+    t->rows.data[row].ns[state] += ns;
+}
+
+#endif

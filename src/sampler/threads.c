@@ -1,0 +1,436 @@
+/* The threads of a target; see threads.h. */
+#include "sampler/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cpython/thread_names.h"
+#include "os/procfs.h"
+
+#define MAX_INTERPRETERS 4096
+#define MAX_THREADS 65536
+#define THREAD_MAX_BYTES 2048
+#define PTHREAD_SCAN_BYTES 2048
+#define REFRESH_NS 100000000u
+#define ALONE_NS 3000000u /* a single thread: nobody fights for the GIL, new ones are rare */
+#define SPARE_FDS 64
+#define LISTINGS 3 /* how often to read the lists, should they change meanwhile */
+#define NAMES_NS 3000000u           /* after a new thread was seen */
+#define NAMES_AT_MOST_NS 5000000000u /* later it gets no name any more */
+
+static uint64_t word(const uint8_t *bytes, uint32_t offset)
+{
+    uint64_t value;
+    memcpy(&value, bytes + offset, sizeof value);
+    return value;
+}
+
+static int open_of(pid_t pid, pid_t tid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+ssize_t fm_threads_file(const struct fm_watched_thread *th, int fd, const char *name, char *into,
+                        size_t cap)
+{
+    int own = fd < 0 && th->opens_anew ? open_of(th->pid, th->tid, name) : -1;
+    ssize_t n = pread(own < 0 ? fd : own, into, cap, 0);
+    int why = errno;
+    if (own >= 0)
+        close(own);
+    errno = why;
+    return n;
+}
+
+/* Two descriptors for each thread, as long as there are plenty: the recording needs some, too. */
+static void open_files(struct fm_watched_thread *th)
+{
+    struct rlimit limit;
+    th->syscall_fd = open_of(th->pid, th->tid, FM_THREADS_SYSCALL);
+    bool scarce = th->syscall_fd < 0 && (errno == EMFILE || errno == ENFILE);
+    if (th->syscall_fd >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        scarce = (rlim_t)th->syscall_fd + SPARE_FDS > limit.rlim_cur;
+    th->opens_anew = scarce;
+    if (scarce && th->syscall_fd >= 0)
+        close(th->syscall_fd);
+    th->syscall_fd = scarce ? -1 : th->syscall_fd;
+    th->switches_fd = scarce ? -1 : open_of(th->pid, th->tid, FM_THREADS_SWITCHES);
+}
+
+static bool is_task(pid_t pid, uint64_t tid)
+{
+    char path[64];
+    if (tid == 0 || tid > INT32_MAX)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
+    return access(path, F_OK) == 0;
+}
+
+/* Before 3.11 Python knows only the pthread_t: the address of the C library's record of the thread, in
+ * which the kernel's id stands at a place that the main thread, whose id is the process's, gives
+ * away. */
+static pid_t tid_by_pthread(struct fm_target *t, uint64_t ident, bool main_thread)
+{
+    uint32_t words[PTHREAD_SCAN_BYTES / 4];
+    if (main_thread)
+        return t->pid;
+    if (fm_remote_read(&t->remote, ident, words, sizeof words) < 0)
+        return 0;
+    for (size_t i = 100; i < sizeof words / 4; i++) { /* glibc and musl: behind the first 400 bytes */
+        if (words[i] != (uint32_t)t->pid && is_task(t->pid, words[i]) && words[i] > 1)
+            return (pid_t)words[i];
+    }
+    return 0;
+}
+
+/* Is the process in a pid namespace of its own? Then its status names more than one id. */
+static bool is_namespaced(struct fm_target *t)
+{
+    if (!t->namespaces) {
+        fm_autobuffer text = FM_BUFFER_INIT;
+        const char *ids = fm_procfs_read_of(t->pid, "status", 8192, &text) < 0
+                              ? NULL
+                              : strstr(fm_buffer_text(&text), "NSpid:\t");
+        t->namespaces = ids && ids[7 + strcspn(ids + 7, "\t\n")] == '\t' ? 2 : 1;
+    }
+    return t->namespaces > 1;
+}
+
+/* A Python in its own pid namespace knows its threads by numbers of there. */
+static pid_t tid_outside(struct fm_target *t, uint64_t native)
+{
+    char path[64], line[256];
+    if (!is_namespaced(t))
+        return is_task(t->pid, native) ? (pid_t)native : 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    pid_t found = 0;
+    while (dir && !found && (entry = readdir(dir))) {
+        snprintf(path, sizeof path, "/proc/%d/task/%.20s/status", (int)t->pid, entry->d_name);
+        FILE *f = entry->d_name[0] == '.' ? NULL : fopen(path, "re");
+        while (f && fgets(line, sizeof line, f)) {
+            const char *last = strrchr(line, '\t');
+            if (strncmp(line, "NSpid:", 6) == 0 && last && strtoull(last, NULL, 10) == native)
+                found = (pid_t)atoi(entry->d_name);
+        }
+        if (f)
+            fclose(f);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* What the kernel calls it: the name of the program, unless somebody set another. */
+static char *kernel_name(pid_t pid, pid_t tid)
+{
+    char path[32];
+    fm_autobuffer text = FM_BUFFER_INIT;
+    snprintf(path, sizeof path, "task/%d/comm", (int)tid);
+    if (fm_procfs_read_of(pid, path, 64, &text) < 0 || !text.len)
+        return NULL;
+    return fm_strndup(text.data, strcspn(text.data, "\n"));
+}
+
+static struct fm_watched_thread *add(struct fm_target *t, uint64_t now_ns)
+{
+    struct fm_watched_thread *th = fm_calloc(1, sizeof *th);
+    th->number = (uint32_t)t->threads.len;
+    th->start_ns = now_ns;
+    th->syscall_fd = th->switches_fd = -1;
+    th->wait = UINT32_MAX;
+    fm_vec_push(&t->threads, th);
+    return th;
+}
+
+static uint64_t native_of(const struct fm_target *t, const uint8_t *bytes)
+{
+    uint32_t offset = t->runtime.layout.thread_native_id;
+    return offset == FM_ABSENT ? 0 : word(bytes, offset);
+}
+
+static void add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const uint8_t *bytes,
+                       bool main_thread, uint64_t now_ns)
+{
+    const struct fm_layout *l = &t->runtime.layout;
+    uint64_t ident = word(bytes, l->thread_id);
+    /* Until a new thread runs, its state names the thread that made it. */
+    if (l->thread_chunk != FM_ABSENT && !word(bytes, l->thread_chunk))
+        return;
+    pid_t tid = l->thread_native_id == FM_ABSENT
+                    ? tid_by_pthread(t, ident, main_thread)
+                    : tid_outside(t, native_of(t, bytes));
+    if (!tid)
+        return; /* just born, or about to end: seen next time */
+    struct fm_watched_thread *th = add(t, now_ns);
+    th->at = at;
+    th->ident = ident;
+    th->native = native_of(t, bytes);
+    th->tid = tid;
+    th->pid = t->pid;
+    open_files(th);
+    th->name = kernel_name(t->pid, tid);
+    t->next_names_ns = now_ns + NAMES_NS;
+    fm_walk_init(&th->walk, at, interp);
+    fm_vec_push(&t->live, th->number);
+}
+
+static bool take_name(struct fm_watched_thread *th, const struct fm_thread_names *names)
+{
+    for (size_t i = 0; i < names->list.len; i++) {
+        if (names->list.data[i].ident == th->ident) {
+            free(th->name);
+            th->name = fm_strdup(names->list.data[i].text);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A thread is in threading's list from shortly after its start; those of C never are. */
+void fm_threads_name(struct fm_target *t, uint64_t now_ns)
+{
+    struct fm_heap heap = { &t->remote, &t->runtime.layout };
+    struct fm_thread_names names = { 0 };
+    bool missing = false;
+    for (size_t i = 0; i < t->interps.len; i++)
+        fm_thread_names_read(&names, &heap, t->interps.data[i].at);
+    for (size_t i = 0; i < t->live.len; i++) {
+        struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
+        th->named = th->named || take_name(th, &names);
+        missing |= !th->named && now_ns - th->start_ns < NAMES_AT_MOST_NS;
+    }
+    fm_thread_names_release(&names);
+    t->next_names_ns = missing ? now_ns + 16 * NAMES_NS : UINT64_MAX;
+}
+
+void fm_threads_end(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
+{
+    (void)t;
+    if (th->gone)
+        return;
+    th->gone = true;
+    th->end_ns = now_ns;
+    if (th->syscall_fd >= 0)
+        close(th->syscall_fd);
+    if (th->switches_fd >= 0)
+        close(th->switches_fd);
+    th->syscall_fd = th->switches_fd = -1;
+    fm_walk_release(&th->walk);
+    fm_vec_release(&th->tasks);
+}
+
+/* One walk through the lists of thread states. */
+struct listing {
+    struct fm_map by_state; /* address of a thread state → number of the thread */
+    struct fm_map visited;  /* addresses: a list that was changed while it was read may be a circle */
+    bool *seen;             /* by number */
+    size_t n_seen;
+    bool whole;             /* every list was read to its end */
+    uint64_t now_ns;
+};
+
+/* A thread state can be freed and another made in its place, even with the same pthread_t. */
+static bool is_same(const struct fm_target *t, const struct fm_watched_thread *th, const uint8_t *bytes)
+{
+    return th->ident == word(bytes, t->runtime.layout.thread_id) && th->native == native_of(t, bytes);
+}
+
+static void see_thread(struct fm_target *t, fm_addr interp, fm_addr at, const uint8_t *bytes,
+                       struct listing *list)
+{
+    const uint32_t *number = fm_map_find(&list->by_state, at);
+    struct fm_watched_thread *th = number ? t->threads.data[*number] : NULL;
+    if (th && !is_same(t, th, bytes)) {
+        fm_threads_end(t, th, list->now_ns);
+        th = NULL;
+    }
+    if (!th)
+        add_thread(t, at, interp, bytes, word(bytes, t->runtime.layout.thread_next) == 0,
+                   list->now_ns);
+    else if (th->number < list->n_seen)
+        list->seen[th->number] = true;
+}
+
+static void see_threads(struct fm_target *t, fm_addr interp, fm_addr at, struct listing *list)
+{
+    const struct fm_layout *l = &t->runtime.layout;
+    uint8_t bytes[THREAD_MAX_BYTES];
+    for (uint32_t n = 0; at; n++) {
+        bool is_new = false;
+        if (n < MAX_THREADS)
+            fm_map_at(&list->visited, at, 0, &is_new);
+        if (!is_new || l->thread_size > sizeof bytes ||
+            fm_remote_read(&t->remote, at, bytes, l->thread_size) < 0 ||
+            word(bytes, l->thread_interp) != interp) {
+            list->whole = false; /* a thread ended under our eyes: those behind it are out of sight */
+            return;
+        }
+        see_thread(t, interp, at, bytes, list);
+        at = word(bytes, l->thread_next);
+    }
+}
+
+static void drop_ended(struct fm_target *t, const struct listing *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->live.len; i++) {
+        struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
+        if (list->whole && !th->tasks_of && th->number < list->n_seen && !list->seen[th->number])
+            fm_threads_end(t, th, list->now_ns);
+        if (!th->gone)
+            t->live.data[kept++] = t->live.data[i];
+    }
+    t->live.len = kept;
+}
+
+static fm_addr gil_of(const struct fm_target *t, const uint8_t *interp)
+{
+    const struct fm_layout *l = &t->runtime.layout;
+    if (l->runtime_gil != FM_ABSENT)
+        return t->runtime.at + l->runtime_gil;
+    return l->interp_gil != FM_ABSENT ? word(interp, l->interp_gil) : 0;
+}
+
+static bool has_interp(const struct fm_target *t, fm_addr at)
+{
+    for (size_t i = 0; i < t->interps.len; i++) {
+        if (t->interps.data[i].at == at)
+            return true;
+    }
+    return false;
+}
+
+static void list_threads(struct fm_target *t, struct listing *list)
+{
+    const struct fm_layout *l = &t->runtime.layout;
+    fm_autofree uint8_t *bytes = fm_malloc(l->interp_size);
+    fm_addr at = fm_remote_pointer(&t->remote, t->runtime.at + l->runtime_interpreters_head);
+    fm_map_release(&list->visited);
+    fm_map_release(&list->by_state);
+    for (size_t i = 0; i < t->live.len; i++) {
+        const struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
+        if (!th->gone)
+            *fm_map_at(&list->by_state, th->at, 0, NULL) = th->number;
+    }
+    t->interps.len = 0;
+    list->whole = true;
+    while (at && t->interps.len < MAX_INTERPRETERS) {
+        if (has_interp(t, at) || fm_remote_read(&t->remote, at, bytes, l->interp_size) < 0) {
+            list->whole = false;
+            break;
+        }
+        struct fm_watched_interp interp = { at, word(bytes, l->interp_threads_head), gil_of(t, bytes) };
+        fm_vec_push(&t->interps, interp);
+        see_threads(t, at, interp.newest_thread, list);
+        at = word(bytes, l->interp_next);
+    }
+}
+
+bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns)
+{
+    size_t n_seen = t->threads.len;
+    fm_autofree bool *seen = fm_calloc(n_seen + 1, sizeof *seen);
+    struct listing list = { .seen = seen, .n_seen = n_seen, .now_ns = now_ns };
+    for (int i = 0; i < LISTINGS && !list.whole; i++)
+        list_threads(t, &list);
+    if (t->interps.len)
+        drop_ended(t, &list);
+    fm_map_release(&list.by_state);
+    fm_map_release(&list.visited);
+    t->last_list_ns = now_ns;
+    return t->interps.len > 0;
+}
+
+/* What a glance reads of one interpreter. */
+struct glance {
+    uint64_t next, newest_thread, generation, holder;
+    int32_t locked;
+};
+
+static int plan_glance(const struct fm_target *t, const struct fm_watched_interp *interp,
+                       struct glance *g, struct fm_span *spans)
+{
+    const struct fm_layout *l = &t->runtime.layout;
+    int n = 0;
+    spans[n++] = (struct fm_span){ interp->at + l->interp_threads_head, &g->newest_thread, 8 };
+    if (l->interp_code_generation != FM_ABSENT)
+        spans[n++] = (struct fm_span){ interp->at + l->interp_code_generation, &g->generation, 8 };
+    if (interp->gil && (t->live.len > 1 || t->only_gil)) {
+        spans[n++] = (struct fm_span){ interp->gil + l->gil_locked, &g->locked, 4 };
+        spans[n++] = (struct fm_span){ interp->gil + l->gil_holder, &g->holder, 8 };
+    }
+    return n;
+}
+
+static void read_holders(struct fm_target *t)
+{
+    struct fm_span spans[4] = { { 0 } };
+    t->gil_holders.len = 0;
+    for (size_t i = 0; i < t->interps.len; i++) {
+        struct glance g = { 0 };
+        int n = plan_glance(t, &t->interps.data[i], &g, spans);
+        if (fm_remote_read_spans(&t->remote, spans, n) == n && g.locked == 1)
+            fm_vec_push(&t->gil_holders, g.holder);
+    }
+}
+
+bool fm_threads_glance(struct fm_target *t, uint64_t now_ns)
+{
+    struct fm_span spans[4];
+    bool changed = !t->interps.len || now_ns - t->last_list_ns > REFRESH_NS;
+    if (t->live.len == 1 && !changed && now_ns - t->last_glance_ns < ALONE_NS)
+        return true;
+    t->last_glance_ns = now_ns;
+    t->gil_holders.len = 0;
+    for (size_t i = 0; i < t->interps.len && !changed; i++) {
+        struct glance g = { 0 };
+        int n = plan_glance(t, &t->interps.data[i], &g, spans);
+        changed = fm_remote_read_spans(&t->remote, spans, n) < n ||
+                  g.newest_thread != t->interps.data[i].newest_thread;
+        if (g.generation != t->code_generation) {
+            t->code_generation = g.generation;
+            fm_codes_doubt(&t->codes, now_ns);
+        }
+        if (g.locked == 1)
+            fm_vec_push(&t->gil_holders, g.holder);
+    }
+    if (changed && !fm_threads_refresh(t, now_ns))
+        return false;
+    if (changed)
+        read_holders(t);
+    return true;
+}
+
+struct fm_watched_thread *fm_threads_tasks_of(struct fm_target *t, struct fm_watched_thread *th,
+                                              uint64_t now_ns)
+{
+    if (th->tasks_in)
+        return t->threads.data[th->tasks_in - 1];
+    struct fm_watched_thread *tasks = add(t, now_ns);
+    tasks->tasks_of = th->number + 1;
+    th->tasks_in = tasks->number + 1;
+    tasks->tid = th->tid;
+    return tasks;
+}
+
+void fm_threads_free(struct fm_target *t)
+{
+    for (size_t i = 0; i < t->threads.len; i++) {
+        fm_threads_end(t, t->threads.data[i], 0);
+        free(t->threads.data[i]->name);
+        free(t->threads.data[i]);
+    }
+    fm_vec_release(&t->threads);
+    fm_vec_release(&t->live);
+    fm_vec_release(&t->interps);
+    fm_vec_release(&t->gil_holders);
+}

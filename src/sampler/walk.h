@@ -1,0 +1,99 @@
+/*
+ * The stack of one thread of a running target, right although the thread runs on while it is read.
+ *
+ * The trouble. A Python function may take 50 ns; one read of another process takes 2 µs, and each
+ * further piece of memory in the same call comes some 400 ns after the one before. Whoever follows
+ * pointers from the thread state to the frames mixes instants: the newest frame of one, the callers
+ * of another. Such stacks may never have existed, and rejecting what changed between two readings
+ * makes quick functions invisible.
+ *
+ * What helps. Since 3.11 the frames of a thread lie one behind the other in a chunk of memory, each
+ * starts where its caller ends, and each tells by itself whether it is alive: in 3.11 to 3.13 the
+ * frame that executes has stacktop −1, those that called have another; since 3.14 a frame that ended
+ * has its stack pointer reset to the start of its locals. So one contiguous copy of the chunk, taken
+ * within some ten nanoseconds, holds the whole stack of one instant: it is read from the oldest frame
+ * up, and where the thread state pointed to before or after does not matter.
+ *
+ * Generators and coroutines live outside the chunks. They are copied before and after the chunk, and
+ * count only if both copies agree. Python 3.9 and 3.10 have all frames outside: there two copies must
+ * agree as a whole.
+ *
+ * A walk remembers where the frames of its thread were, so that one read gets all that is needed. A
+ * plan that proves wrong is mended (which takes reads of its own) and tried again.
+ *
+ * A thread that is blocked is simply followed from the newest frame down (fm_walk_still).
+ *
+ * Invariants:
+ *  1. Chunks are in order of age, oldest first; `used` never exceeds `bytes`.
+ *  2. Every address that is followed lies in a copy; every copy was bounds-checked when planned.
+ *  3. Every walk is bounded by FM_WALK_MAX_FRAMES, so no cycle can hold it.
+ */
+#ifndef FM_SAMPLER_WALK_H
+#define FM_SAMPLER_WALK_H
+
+#include "base/vec.h"
+#include "sampler/codes.h"
+
+#define FM_WALK_MAX_FRAMES 20000u
+#define FM_WALK_MAX_CHUNKS 256u
+#define FM_WALK_MAX_LOOSE  200u
+#define FM_WALK_SHIMS      32u /* a power of two */
+#define FM_WALK_MAX_SPANS  (8 + FM_WALK_MAX_CHUNKS + 2 * FM_WALK_MAX_LOOSE)
+
+struct fm_chunk {
+    fm_addr at;
+    uint32_t bytes; /* its size */
+    uint32_t used;  /* how much of it to copy */
+    uint32_t copy;  /* where its copy lies in the buffer */
+};
+
+/* A frame outside the chunks. */
+struct fm_loose {
+    fm_addr at;
+    uint32_t copies[2]; /* before and after the chunks */
+};
+
+struct fm_walk {
+    fm_addr thread, interp;
+    /* The plan. */
+    fm_addr cframe;
+    FM_VEC(struct fm_chunk) chunks;
+    FM_VEC(struct fm_loose) loose;
+    fm_addr shims[FM_WALK_SHIMS]; /* entry frames on the C stack, known to be no Python's; | 1 if it stood
+                                   * on a generator */
+    bool planned;
+    /* What was read. */
+    FM_VEC(uint8_t) buffer;
+    uint32_t head, cframe_copy, tail;
+    /* The result: newest first. */
+    FM_VEC(struct fm_raw_frame) frames;
+    bool partial; /* only the older frames are certain */
+};
+
+enum fm_walk_result {
+    FM_WALK_OK,
+    FM_WALK_AGAIN, /* the plan did not fit or the target moved on: plan and read once more */
+    FM_WALK_GONE,  /* this is no thread state any more */
+};
+
+struct fm_walk_context {
+    const struct fm_remote *remote;
+    const struct fm_layout *layout;
+    struct fm_codes *codes;
+    uint64_t now_ns;
+    bool last_try; /* keep what is certain instead of asking for another try */
+};
+
+void fm_walk_init(struct fm_walk *w, fm_addr thread, fm_addr interp);
+void fm_walk_release(struct fm_walk *w);
+
+/* Append to `spans` (room for FM_WALK_MAX_SPANS) what is to be read; returns how many. */
+int fm_walk_plan(struct fm_walk *w, const struct fm_layout *layout, struct fm_span *spans);
+
+/* Make the stack of a running thread from what was read; `got` of the planned spans were. */
+enum fm_walk_result fm_walk_finish(struct fm_walk *w, struct fm_walk_context *c, int got);
+
+/* The stack of a thread that does not run. Reads by itself. */
+enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c);
+
+#endif

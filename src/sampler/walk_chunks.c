@@ -1,0 +1,496 @@
+/*
+ * The stack of a running thread of 3.11 and later, from one copy of its datastack chunks; see walk.h.
+ *
+ * Going up. A frame begins where its caller ends, so the copy is read slot by slot from the oldest
+ * frame. Whether the frame in a slot is alive, or what an ended call left there, is told by its stack
+ * pointer (see fate_of). A frame whose `previous` is not the frame below was called through C (then
+ * `previous` is an entry frame on the C stack, a "shim") or by a generator, which is put in between.
+ *
+ * CPython facts relied on:
+ *  - _PyThreadState_PushFrame hands out the space right behind the newest frame; only when it does not
+ *    fit begins a new chunk, and then the old one's `top` says how far it is used;
+ *  - every return goes through _PyFrame_ClearLocals or sets the stack pointer before popping;
+ *  - `previous` of a generator's frame is NULL while it is suspended;
+ *  - RETURN_GENERATOR copies the new frame away and leaves the original as if alive;
+ *  - a frame that ended is unlinked first, then its variables are cleared, then its slot is free.
+ */
+#include <string.h>
+
+#include "sampler/walk_parts.h"
+
+#define CO_MAKES_GENERATOR (0x20 | 0x80 | 0x200) /* co_flags: generator, coroutine, asynchronous generator */
+
+#define RESUMED_DEPTH 3 /* how far from the top of the value stack a generator is that is being resumed */
+
+enum fate { ENDED, MAYBE, ALIVE, EXECUTING };
+
+struct found {
+    struct fm_frame_view f;
+    fm_addr at;
+    const uint8_t *bytes; /* NULL for a loose frame */
+    enum fate fate;
+};
+
+/* One walk up. */
+struct climb {
+    struct fm_walk *w;
+    struct fm_walk_context *c;
+    FM_VEC(struct found) stack; /* oldest first */
+    fm_addr newest;             /* what the thread state said shortly before: a hint */
+    bool again;                 /* something is not in the copies */
+    bool missing;               /* generators below an entry frame were not found */
+    bool unsure;                /* the older part is certain, the newest end is not */
+    bool between;               /* no frame executes just now */
+};
+
+static const struct fm_known_code *code_of(const struct climb *k, const struct fm_frame_view *f)
+{
+    return &k->c->codes->list.data[f->number];
+}
+
+static unsigned opcode_kind(const struct climb *k, const struct fm_frame_view *f)
+{
+    const struct fm_code *code = &code_of(k, f)->code;
+    if (f->offset < 0 || (uint32_t)f->offset >= code->bytecode_len)
+        return 0;
+    return fm_layout_opcode_kind(k->c->layout, code->bytecode[f->offset]);
+}
+
+/* Of the frame in a slot of a chunk. */
+static enum fate fate_of(const struct climb *k, const struct found *x)
+{
+    const struct fm_layout *l = k->c->layout;
+    uint32_t locals = code_of(k, &x->f)->locals;
+    if (code_of(k, &x->f)->code.flags & CO_MAKES_GENERATOR)
+        return ENDED; /* in a chunk it does nothing but make the generator, and is not cleared then */
+    if (fm_layout_minor(l) < 14) {
+        int32_t top;
+        memcpy(&top, x->bytes + l->frame_stackpointer, sizeof top);
+        if (top == -1)
+            return EXECUTING;
+        if (top < 0 || (uint32_t)top > code_of(k, &x->f)->frame_bytes / 8)
+            return ENDED;
+        if (opcode_kind(k, &x->f) & (FM_OPCODE_RETURNS | FM_OPCODE_MAKES_GENERATOR))
+            return ENDED; /* what is left of a call that returned */
+        return fm_layout_minor(l) == 13 && top == 0 && locals ? ENDED : MAYBE;
+    }
+    fm_addr sp = fm_word(x->bytes, l->frame_stackpointer), base = x->at + l->frame_localsplus;
+    if (sp < base || sp > x->at + code_of(k, &x->f)->frame_bytes)
+        return ENDED;
+    if (sp == base && (locals || opcode_kind(k, &x->f) & FM_OPCODE_RETURNS))
+        return ENDED;
+    return ALIVE;
+}
+
+/* Both copies of a loose frame, if they agree on what matters. */
+static bool view_loose(const struct climb *k, const struct fm_loose *loose, struct fm_frame_view *f)
+{
+    struct fm_frame_view later;
+    const uint8_t *bytes = k->w->buffer.data;
+    bool plausible = fm_walk_decode(k->c, bytes + loose->copies[0], f);
+    fm_walk_decode(k->c, bytes + loose->copies[1], &later);
+    return plausible && f->previous == later.previous && f->code_at == later.code_at &&
+           f->owner == later.owner;
+}
+
+static void copy_too(struct climb *k, fm_addr at)
+{
+    k->again = true;
+    if (k->w->loose.len < FM_WALK_MAX_LOOSE)
+        fm_vec_push(&k->w->loose, (struct fm_loose){ .at = at });
+    else
+        fm_walk_learn(k->w, k->c); /* most of them are of another time */
+}
+
+/* What lies at `at`, which is in no chunk: an entry frame, or a frame to be copied from now on? */
+static bool is_entry(struct climb *k, fm_addr at)
+{
+    const struct fm_layout *l = k->c->layout;
+    uint8_t bytes[FM_FRAME_MAX_BYTES];
+    struct fm_frame_view f;
+    if (fm_walk_is_shim(k->w, at))
+        return true;
+    if (!at || (at & 7) || l->frame_size > sizeof bytes ||
+        fm_remote_read(k->c->remote, at, bytes, l->frame_size) < 0)
+        return false;
+    fm_walk_decode(k->c, bytes, &f);
+    if (f.owner >= l->owner_boundary) {
+        fm_walk_add_shim(k->w, at, f.previous);
+        return true;
+    }
+    if (f.owner == l->owner_generator)
+        copy_too(k, at);
+    return false;
+}
+
+static fm_addr newest_at(const struct climb *k)
+{
+    return k->stack.len ? k->stack.data[k->stack.len - 1].at : 0;
+}
+
+/* Put the generators from `at` down to the newest frame so far on the stack. */
+static bool push_generators(struct climb *k, fm_addr at)
+{
+    fm_addr below = newest_at(k);
+    struct found chain[FM_WALK_MAX_LOOSE];
+    uint32_t n = 0;
+    while (at != below && n < FM_WALK_MAX_LOOSE) {
+        struct fm_loose *loose = fm_walk_loose(k->w, at);
+        struct found x = { .at = at, .fate = ALIVE };
+        if (!loose) {
+            if (!is_entry(k, at))
+                return false;
+            copy_too(k, at); /* it alone says on what the generators stand */
+            if (!k->c->last_try)
+                return false;
+            break;
+        }
+        if (!view_loose(k, loose, &x.f)) {
+            k->again = true;
+            return false;
+        }
+        if (x.f.owner < k->c->layout->owner_boundary) {
+            if (!fm_walk_identify(k->c, &x.f))
+                return false;
+            chain[n++] = x;
+        }
+        at = x.f.previous;
+        if (!at && below)
+            return false; /* suspended by now */
+    }
+    while (n-- > 0)
+        fm_vec_push(&k->stack, chain[n]);
+    return true;
+}
+
+/* The object that is i-th from the top of a frame's value stack; 0 if there is none or it is not saved. */
+static fm_addr stack_object(const struct climb *k, const struct found *x, int i)
+{
+    const struct fm_layout *l = k->c->layout;
+    const struct fm_chunk *chunk = fm_walk_chunk_of(k->w, x->at);
+    fm_addr sp = fm_word(x->bytes, l->frame_stackpointer);
+    if (fm_layout_minor(l) < 14) {
+        int32_t depth;
+        memcpy(&depth, x->bytes + l->frame_stackpointer, sizeof depth);
+        if (depth < 0)
+            return 0;
+        sp = x->at + l->frame_localsplus + (uint32_t)depth * 8;
+    }
+    if (sp < x->at + l->frame_localsplus + 8 * (fm_addr)i || sp > chunk->at + chunk->used)
+        return 0;
+    uint64_t slot = fm_word(x->bytes, (uint32_t)(sp - 8 * (fm_addr)i - x->at));
+    return slot & ~(uint64_t)l->code_tag_mask;
+}
+
+/* May the newest frame so far have resumed this generator? If it is a loop, the generator is on its value
+ * stack: another frame may have been in its slot when the generator was copied. */
+static bool may_have_resumed(const struct climb *k, fm_addr generator)
+{
+    const struct found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
+    if (!top || !top->bytes || top->fate == EXECUTING || !(opcode_kind(k, &top->f) & FM_OPCODE_RESUMES))
+        return true;
+    for (int i = 1; i <= RESUMED_DEPTH; i++) {
+        if (stack_object(k, top, i) == generator - k->c->layout->gen_frame)
+            return true;
+    }
+    return false;
+}
+
+/* A generator that runs on top of frame `at`, directly or through C. */
+static struct fm_loose *loose_above(struct climb *k, fm_addr at, struct fm_frame_view *f)
+{
+    for (size_t i = 0; i < k->w->loose.len; i++) {
+        struct fm_loose *loose = &k->w->loose.data[i];
+        struct fm_frame_view shim;
+        if (!view_loose(k, loose, f) || f->owner != k->c->layout->owner_generator || !f->previous)
+            continue;
+        if (f->previous == at && at == newest_at(k) && !may_have_resumed(k, loose->at))
+            continue;
+        if (f->previous == at)
+            return loose;
+        struct fm_loose *entry = fm_walk_loose(k->w, f->previous);
+        if (entry && view_loose(k, entry, &shim) && shim.owner >= k->c->layout->owner_boundary &&
+            shim.previous == at)
+            return loose;
+    }
+    return NULL;
+}
+
+/* A frame was called through C, by the entry frame at `at`. If generators run on top of the newest frame so
+ * far, it is they who called; a stack is one line. If the entry was on top of generators when it was last
+ * looked at, and there are none, they are still to be found. */
+static bool push_below_entry(struct climb *k, fm_addr at)
+{
+    struct fm_frame_view f;
+    struct fm_loose *loose;
+    bool any = false;
+    while (k->stack.len < FM_WALK_MAX_FRAMES && (loose = loose_above(k, newest_at(k), &f))) {
+        struct found x = { .f = f, .at = loose->at, .fate = ALIVE };
+        if (loose->at == newest_at(k) || !fm_walk_identify(k->c, &x.f))
+            return false;
+        fm_vec_push(&k->stack, x);
+        any = true;
+    }
+    if (!any && fm_walk_is_shim(k->w, at) == FM_SHIM_OF_GENERATOR)
+        k->missing = true;
+    return true;
+}
+
+/* A frame whose variables are being cleared is no part of the stack any more, but its slot is not free
+ * yet: what that calls (__del__) stands on the frame below. */
+static bool stands_below_cleared(struct climb *k, fm_addr previous)
+{
+    size_t len = k->stack.len;
+    if (len < 2 || k->stack.data[len - 1].fate != MAYBE || k->stack.data[len - 2].at != previous)
+        return false;
+    k->stack.len--;
+    return true;
+}
+
+/* Is `previous` of a frame in a slot what a callee of the newest frame so far would have? */
+static bool link_down(struct climb *k, fm_addr previous)
+{
+    if (previous == newest_at(k) || stands_below_cleared(k, previous))
+        return true;
+    if (fm_walk_is_shim(k->w, previous))
+        return push_below_entry(k, previous);
+    if (fm_walk_chunk_of(k->w, previous))
+        return false; /* of another time */
+    if (fm_walk_loose(k->w, previous))
+        return push_generators(k, previous);
+    return is_entry(k, previous) && push_below_entry(k, previous);
+}
+
+/* The frame in the slot at `at`, if there is a live one on top of what was found so far. */
+static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, fm_addr end)
+{
+    const struct fm_layout *l = k->c->layout;
+    struct found x = { .at = at };
+    if (at + l->frame_size > end)
+        return false;
+    if (at + l->frame_size > chunk->at + chunk->used) {
+        fm_walk_reach(k->w, at + l->frame_size);
+        k->again = true;
+        return false;
+    }
+    x.bytes = k->w->buffer.data + chunk->copy + (at - chunk->at);
+    size_t len = k->stack.len;
+    bool missing = k->missing;
+    if (!fm_walk_decode(k->c, x.bytes, &x.f) || x.f.owner == l->owner_generator ||
+        x.f.owner >= l->owner_boundary)
+        return false;
+    if (!link_down(k, x.f.previous) || !fm_walk_identify(k->c, &x.f) ||
+        (x.fate = fate_of(k, &x)) == ENDED) {
+        k->stack.len = len; /* its generators are not part of this either */
+        k->missing = missing;
+        return false;
+    }
+    fm_vec_push(&k->stack, x);
+    return true;
+}
+
+/* Where the slot behind the one at `at` begins, if that holds a frame that is being cleared and, as the
+ * thread state says, there are more behind it; else 0. */
+static fm_addr behind_cleared(struct climb *k, const struct fm_chunk *chunk, fm_addr at, fm_addr end)
+{
+    const struct fm_layout *l = k->c->layout;
+    struct fm_frame_view f;
+    if (k->again || k->newest <= at || k->newest >= end ||
+        at + l->frame_size > chunk->at + chunk->used)
+        return 0;
+    const uint8_t *bytes = k->w->buffer.data + chunk->copy + (at - chunk->at);
+    if (!fm_walk_decode(k->c, bytes, &f) || !fm_walk_identify(k->c, &f))
+        return 0;
+    at += code_of(k, &f)->frame_bytes;
+    return k->newest >= at ? at : 0;
+}
+
+/* How far the chunk is used: exactly known for all but the newest. */
+static fm_addr chunk_end(const struct climb *k, size_t i)
+{
+    const struct fm_layout *l = k->c->layout;
+    const struct fm_chunk *chunk = &k->w->chunks.data[i];
+    if (i + 1 < k->w->chunks.len && l->chunk_bytes + 16 <= l->chunk_header) {
+        uint64_t top = fm_word(k->w->buffer.data + chunk->copy, l->chunk_bytes + 8);
+        if (top <= (chunk->bytes - l->chunk_header) / 8)
+            return chunk->at + l->chunk_header + top * 8;
+    }
+    return chunk->at + chunk->bytes;
+}
+
+/* Every slot from the oldest on. */
+static void climb_chunks(struct climb *k)
+{
+    const struct fm_layout *l = k->c->layout;
+    for (size_t i = 0; i < k->w->chunks.len; i++) {
+        const struct fm_chunk *chunk = &k->w->chunks.data[i];
+        bool first = fm_word(k->w->buffer.data + chunk->copy, l->chunk_previous) == 0;
+        fm_addr at = chunk->at + l->chunk_header + (first ? 8 : 0), end = chunk_end(k, i);
+        while (at && k->stack.len < FM_WALK_MAX_FRAMES) {
+            if (try_slot(k, chunk, at, end))
+                at += code_of(k, &k->stack.data[k->stack.len - 1].f)->frame_bytes;
+            else
+                at = behind_cleared(k, chunk, at, end);
+        }
+        if (k->again)
+            return;
+    }
+}
+
+/* Of frames that may or may not have ended (3.11 to 3.13), drop those that have: nothing above the last
+ * frame that executes, or that a running generator stands on. Between a frame that calls and one that
+ * is called, for some nanoseconds, none executes: then all that was found is alive, unless an exception
+ * left something behind, which another try will not meet again. While the variables of a frame that ended
+ * are cleared none executes either, which may take long: then the thread state is right. */
+static void drop_ended(struct climb *k)
+{
+    struct fm_frame_view f;
+    size_t len = k->stack.len;
+    if (len == FM_WALK_MAX_FRAMES) {
+        k->unsure = true; /* cut: what executes lies beyond */
+        return;
+    }
+    while (len && k->stack.data[len - 1].fate != EXECUTING) {
+        const struct found *x = &k->stack.data[len - 1];
+        if ((x->fate == ALIVE && x->bytes) || loose_above(k, x->at, &f))
+            break;
+        len--;
+    }
+    if (len)
+        k->stack.len = len;
+    else
+        k->between = k->stack.len > 0 && k->stack.data[k->stack.len - 1].f.offset >= 0;
+    for (size_t i = k->stack.len; !len && k->c->last_try && i-- > 0;) {
+        if (k->stack.data[i].at == k->newest)
+            k->stack.len = i + 1;
+    }
+}
+
+/* The generator that the newest frame resumed is on top of its value stack. It may not be known yet, or
+ * have been suspended between the copies; its code is certain all the same. */
+static bool push_resumed(struct climb *k)
+{
+    const struct fm_layout *l = k->c->layout;
+    struct found x = { .fate = ALIVE }, *top = &k->stack.data[k->stack.len - 1];
+    uint8_t bytes[FM_FRAME_MAX_BYTES];
+    if (!top->bytes || l->frame_size > sizeof bytes)
+        return false;
+    for (int i = 1; i <= RESUMED_DEPTH; i++) {
+        fm_addr gen = stack_object(k, top, i);
+        if (!gen || (gen & 7) ||
+            fm_remote_read(k->c->remote, gen + l->gen_frame, bytes, l->frame_size) < 0)
+            continue;
+        if (!fm_walk_decode(k->c, bytes, &x.f) || x.f.owner != l->owner_generator ||
+            !fm_walk_identify(k->c, &x.f))
+            continue;
+        x.at = gen + l->gen_frame;
+        fm_vec_push(&k->stack, x);
+        return true;
+    }
+    return false;
+}
+
+/* Generators on top of the newest frame of the chunks. */
+static void climb_loose(struct climb *k)
+{
+    struct fm_frame_view f;
+    fm_addr at = newest_at(k);
+    struct fm_loose *loose;
+    while (k->stack.len < FM_WALK_MAX_FRAMES && (loose = loose_above(k, at, &f))) {
+        struct found x = { .f = f, .at = loose->at, .fate = ALIVE };
+        if (loose->at == at || !fm_walk_identify(k->c, &x.f)) {
+            k->unsure = true;
+            return;
+        }
+        fm_vec_push(&k->stack, x);
+        at = loose->at;
+    }
+}
+
+/* Does the newest frame stand at an instruction that resumes a generator, with none on top of it? */
+static bool lacks_generator(const struct climb *k)
+{
+    const struct found *top;
+    if (!k->stack.len)
+        return false;
+    top = &k->stack.data[k->stack.len - 1];
+    return top->bytes && top->fate != EXECUTING && opcode_kind(k, &top->f) & FM_OPCODE_RESUMES;
+}
+
+/* The newest frame by the copy of the thread state; 0 if it does not tell. */
+static fm_addr told_newest(const struct climb *k)
+{
+    const uint8_t *head = k->w->buffer.data + k->w->head;
+    if (k->c->layout->frames != FM_FRAMES_CFRAME)
+        return fm_word(head, k->c->layout->thread_frame);
+    if (fm_word(head, k->c->layout->thread_frame) != k->w->cframe || !k->w->cframe)
+        return 0;
+    return fm_word(k->w->buffer.data + k->w->cframe_copy, k->c->layout->cframe_frame);
+}
+
+/* Does the thread state name a newest frame outside the chunks that is not known? */
+static bool has_unknown_newest(const struct climb *k)
+{
+    return k->newest && !fm_walk_chunk_of(k->w, k->newest) && !fm_walk_is_shim(k->w, k->newest) &&
+           !fm_walk_loose(k->w, k->newest);
+}
+
+static enum fm_walk_result deliver(struct climb *k)
+{
+    struct fm_walk *w = k->w;
+    w->frames.len = 0;
+    for (size_t i = k->stack.len; i-- > 0;)
+        fm_walk_push(w, k->c, &k->stack.data[i].f);
+    w->partial = k->unsure;
+    return FM_WALK_OK;
+}
+
+static enum fm_walk_result climb(struct climb *k)
+{
+    const struct fm_layout *l = k->c->layout;
+    climb_chunks(k);
+    if (k->again && !k->c->last_try)
+        return FM_WALK_AGAIN;
+    k->unsure = k->unsure || k->again || k->missing;
+    if (fm_layout_minor(l) < 14)
+        drop_ended(k);
+    climb_loose(k);
+    if (lacks_generator(k)) {
+        if (!k->c->last_try) {
+            fm_walk_learn(k->w, k->c);
+            return FM_WALK_AGAIN;
+        }
+        push_resumed(k);
+    } else if ((k->unsure || has_unknown_newest(k)) && !k->c->last_try) {
+        fm_walk_learn(k->w, k->c);
+        return FM_WALK_AGAIN;
+    } else if (k->between && !k->c->last_try) {
+        return FM_WALK_AGAIN;
+    }
+    return deliver(k);
+}
+
+enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_context *c, int got)
+{
+    static _Thread_local struct climb k; /* its stack is kept for the next walk */
+    const struct fm_layout *l = c->layout;
+    const uint8_t *head = w->buffer.data + w->head;
+    int planned = 1 + (l->frames == FM_FRAMES_CFRAME && w->cframe) + (int)w->chunks.len +
+                  2 * (int)w->loose.len + (w->loose.len > 0);
+    if (got < planned || !w->chunks.len ||
+        w->chunks.data[w->chunks.len - 1].at != fm_word(head, l->thread_chunk)) {
+        if (!fm_word(head, l->thread_chunk) && got >= 1)
+            return FM_WALK_OK; /* it has not run any Python yet */
+        if (fm_walk_learn(w, c) == FM_WALK_GONE)
+            return FM_WALK_GONE;
+        w->frames.len = 0;
+        w->partial = c->last_try;
+        return c->last_try ? FM_WALK_OK : FM_WALK_AGAIN;
+    }
+    k.w = w;
+    k.c = c;
+    k.stack.len = 0;
+    k.again = k.unsure = k.between = k.missing = false;
+    k.newest = told_newest(&k);
+    return climb(&k);
+}

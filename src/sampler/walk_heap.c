@@ -1,0 +1,97 @@
+/*
+ * The stack of a running thread of 3.9 and 3.10, whose frames are objects anywhere in memory; see
+ * walk.h. All frames that the thread had last time are copied twice in one read, with the thread state
+ * before and after: if all agree, nothing moved in between.
+ *
+ * A call takes these versions some 100 ns and more. What keeps changing is counted with the older part
+ * of the stack that both copies agree on, marked as partial.
+ */
+#include <string.h>
+
+#include "sampler/walk_parts.h"
+
+static bool same(const struct fm_frame_view *a, const struct fm_frame_view *b, bool newest)
+{
+    return a->previous == b->previous && a->code_at == b->code_at &&
+           (newest || a->instr == b->instr);
+}
+
+/* Both copies of the frame at `at`; false if there are none or they differ. */
+static bool view(struct fm_walk *w, const struct fm_walk_context *c, fm_addr at, bool newest,
+                 struct fm_frame_view *f)
+{
+    struct fm_loose *loose = fm_walk_loose(w, at);
+    struct fm_frame_view later;
+    if (!loose || !fm_walk_decode(c, w->buffer.data + loose->copies[0], f) ||
+        !fm_walk_decode(c, w->buffer.data + loose->copies[1], &later))
+        return false;
+    return same(f, &later, newest) && fm_walk_identify(c, f);
+}
+
+/* A generator that has no caller was just suspended: it is no stack of a thread. */
+static bool is_suspended(const struct fm_walk_context *c, const struct fm_frame_view *f)
+{
+    enum { CO_GENERATORS = 0x20 | 0x80 | 0x200 };
+    return !f->previous && c->codes->list.data[f->number].code.flags & CO_GENERATORS;
+}
+
+/* From the newest frame down. False if something disagrees. What is deeper than can be copied twice is
+ * read once. */
+static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr at)
+{
+    w->frames.len = 0;
+    for (uint32_t n = 0; at; n++) {
+        struct fm_frame_view f;
+        if (n == FM_WALK_MAX_LOOSE)
+            return fm_walk_older(w, c, at) == FM_WALK_OK;
+        if (!view(w, c, at, n == 0, &f) || is_suspended(c, &f))
+            return false;
+        fm_walk_push(w, c, &f);
+        at = f.previous;
+    }
+    return true;
+}
+
+/* What both copies agree on, counted from the oldest frame of the plan up: these frames called the rest
+ * and did not change meanwhile. */
+static void keep_older(struct fm_walk *w, struct fm_walk_context *c)
+{
+    fm_addr below = 0;
+    w->frames.len = 0;
+    w->partial = true;
+    for (size_t i = w->loose.len; i-- > 0;) {
+        struct fm_frame_view f;
+        if (!view(w, c, w->loose.data[i].at, false, &f) || is_suspended(c, &f))
+            break;
+        if (i + 1 == FM_WALK_MAX_LOOSE && f.previous) { /* deeper than can be copied */
+            fm_walk_older(w, c, f.previous);
+            fm_walk_reverse(w);
+        } else if (f.previous != below) {
+            break;
+        }
+        fm_walk_push(w, c, &f);
+        below = w->loose.data[i].at;
+    }
+    fm_walk_reverse(w);
+    w->partial = true;
+}
+
+enum fm_walk_result fm_walk_finish_heap(struct fm_walk *w, struct fm_walk_context *c, int got)
+{
+    const struct fm_layout *l = c->layout;
+    int planned = 1 + 2 * (int)w->loose.len + (w->loose.len > 0);
+    fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_frame);
+    if (!newest)
+        return FM_WALK_OK;
+    if (got >= planned && w->loose.len &&
+        fm_word(w->buffer.data + w->tail, l->thread_frame) == newest && descend(w, c, newest))
+        return FM_WALK_OK;
+    if (c->last_try && got >= planned) {
+        keep_older(w, c);
+        return FM_WALK_OK;
+    }
+    if (fm_walk_learn(w, c) == FM_WALK_GONE)
+        return FM_WALK_GONE;
+    w->frames.len = 0;
+    return FM_WALK_AGAIN;
+}

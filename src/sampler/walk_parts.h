@@ -1,0 +1,57 @@
+/*
+ * What the parts of the walk share; see walk.h. For walk*.c only.
+ */
+#ifndef FM_SAMPLER_WALK_PARTS_H
+#define FM_SAMPLER_WALK_PARTS_H
+
+#include <string.h>
+
+#include "sampler/walk.h"
+
+#define FM_FRAME_MAX_BYTES 512 /* of what is read of a frame */
+
+/* The words of a frame. */
+struct fm_frame_view {
+    fm_addr previous, code_at;
+    uint64_t instr;
+    uint8_t owner;
+    uint32_t number; /* of the code, after fm_walk_identify */
+    int32_t offset;
+};
+
+static inline uint64_t fm_word(const uint8_t *bytes, uint32_t offset)
+{
+    uint64_t word;
+    memcpy(&word, bytes + offset, sizeof word);
+    return word;
+}
+
+/* Take the words out of a frame's bytes; false if its code cannot be a code object. */
+bool fm_walk_decode(const struct fm_walk_context *c, const uint8_t *bytes, struct fm_frame_view *f);
+/* Which code it is and where in it; false if it is none or the instruction lies elsewhere. */
+bool fm_walk_identify(const struct fm_walk_context *c, struct fm_frame_view *f);
+void fm_walk_push(struct fm_walk *w, const struct fm_walk_context *c, const struct fm_frame_view *f);
+void fm_walk_reverse(struct fm_walk *w);
+
+/* Is an entry frame known to lie there? And did it stand on a generator when it was last looked at? */
+enum fm_shim { FM_SHIM_NONE, FM_SHIM_PLAIN, FM_SHIM_OF_GENERATOR };
+enum fm_shim fm_walk_is_shim(const struct fm_walk *w, fm_addr at);
+void fm_walk_add_shim(struct fm_walk *w, fm_addr at, fm_addr previous);
+struct fm_loose *fm_walk_loose(struct fm_walk *w, fm_addr at);
+struct fm_chunk *fm_walk_chunk_of(struct fm_walk *w, fm_addr at);
+/* Copy the chunk that holds `end` up to there and somewhat further from now on. */
+void fm_walk_reach(struct fm_walk *w, fm_addr end);
+/* The newest frame that a thread state names. */
+fm_addr fm_walk_newest(const struct fm_walk *w, const struct fm_walk_context *c, const uint8_t *thread);
+
+/* Append the frames from the one at `at` down, one by one: those that do not change as they have called
+ * what was read before. */
+enum fm_walk_result fm_walk_older(struct fm_walk *w, struct fm_walk_context *c, fm_addr at);
+
+/* Find out anew where the frames lie. */
+enum fm_walk_result fm_walk_learn(struct fm_walk *w, struct fm_walk_context *c);
+
+enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_context *c, int got);
+enum fm_walk_result fm_walk_finish_heap(struct fm_walk *w, struct fm_walk_context *c, int got);
+
+#endif

@@ -1,0 +1,216 @@
+"""`fathom doctor`: what it says is compared with what the system says itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import launch
+import pythons
+from test_runtime_find import NEEDS_ROOT, as_nobody, refuse_process_vm_readv, running
+
+INTERPRETERS = pythons.interpreters()
+UTF8 = dict(os.environ, LC_ALL="C.UTF-8")
+
+
+def doctor(*words, **options):
+    options.setdefault("env", UTF8)
+    return launch.fathom("doctor", *words, **options)
+
+
+def as_json(*words, **options):
+    done = doctor("--json", *words, **options)
+    assert done.stderr == ""
+    answer = json.loads(done.stdout)
+    assert answer["limited"] == (done.returncode == 1)
+    assert done.returncode in (0, 1)
+    return answer
+
+
+def finding(answer, name):
+    return next(f for f in answer["findings"] if f["id"] == name)
+
+
+def number_in(path):
+    return int(Path(path).read_text()) if os.path.exists(path) else None
+
+
+def test_permissions_are_those_of_the_system():
+    permissions = as_json()["permissions"]
+    assert permissions["yama_ptrace_scope"] == number_in("/proc/sys/kernel/yama/ptrace_scope")
+    assert permissions["perf_event_paranoid"] == number_in("/proc/sys/kernel/perf_event_paranoid")
+    status = dict(line.split(":\t", 1) for line in
+                  launch.plain("cat", "/proc/self/status").stdout.splitlines() if ":\t" in line)
+    assert permissions["capabilities"] == status["CapEff"]
+    assert permissions["seccomp"] == int(status["Seccomp"])
+    assert permissions["sys_ptrace"] == bool(int(status["CapEff"], 16) >> 19 & 1)
+    assert permissions["proc"] is True
+
+
+def test_pythons_on_path(tmp_path):
+    """Every Python once, whatever links lead to it; scripts and other programs are none."""
+    expected = {}
+    for version, path in INTERPRETERS.items():
+        (tmp_path / f"python{version}").symlink_to(os.path.realpath(path))
+        (tmp_path / f"python{version.replace('.', '')}").symlink_to(os.path.realpath(path))
+        expected[version] = bool(list(Path(launch.FATHOM).resolve().parent.glob(
+            f"python/fathom/_agent.cpython-{version.replace('.', '')}-*.so")))
+    (tmp_path / "python3").write_text("#!/bin/sh\n")
+    (tmp_path / "python3").chmod(0o755)
+    (tmp_path / "python3-config").symlink_to("/bin/sh")
+    found = as_json(env=dict(UTF8, PATH=str(tmp_path)))["pythons"]
+    assert {".".join(p["version"].split(".")[:2]): p["agent"] for p in found} == expected
+    assert len(found) == len(expected)
+    assert all(p["sampled"] for p in found)
+
+
+def test_a_python_without_an_agent_is_a_limit(tmp_path):
+    if not INTERPRETERS:
+        pytest.skip("no interpreter of the matrix is here")
+    version, path = list(INTERPRETERS.items())[-1]
+    package = Path(launch.FATHOM).resolve().parent / "python" / "fathom"
+    if not (package / "libfathom_preload.so").exists():
+        pytest.skip("the package was not built")
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    for file in package.glob("*.so"):
+        if f"cpython-{version.replace('.', '')}-" not in file.name:
+            shutil.copy(file, agents)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / f"python{version}").symlink_to(os.path.realpath(path))
+    env = dict(UTF8, PATH=str(tmp_path / "bin"), FATHOM_AGENTS=str(agents))
+    answer = as_json(env=env)
+    assert answer["limited"]
+    assert finding(answer, "calls")["verdict"] == "limited"
+    assert version in finding(answer, "calls")["text"]
+    assert finding(answer, "calls")["command"]
+
+
+def test_running_pythons():
+    with running(sys.executable) as target:
+        rows = {p["pid"]: p for p in as_json()["processes"]}
+        assert rows[target.pid]["version"] == target.facts["version"]
+        assert rows[target.pid]["readable"] is True
+        assert str(target.pid) in doctor().stdout
+
+
+def test_one_process():
+    with running(sys.executable) as target:
+        answer = as_json(str(target.pid))
+        process = answer["process"]
+        assert process["version"] == target.facts["version"]
+        assert int(process["runtime"], 16) == target.facts["at"]
+        assert process["executable"] == os.readlink(f"/proc/{target.pid}/exe")
+        assert process["folder"] == os.getcwd()
+        assert process["parent"] == os.getpid()
+        assert process["uid"] == os.getuid()
+        assert finding(answer, "attach")["verdict"] == "works"
+        page = doctor(str(target.pid))
+        assert page.returncode == 0
+        assert process["version"] in page.stdout and process["interpreter"] in page.stdout
+
+
+def test_a_process_that_is_no_python():
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        answer = as_json(str(process.pid))
+        assert answer["limited"] and answer["process"]["version"] is None
+        assert "no Python" in finding(answer, "attach")["text"]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_command_line_that_is_no_text(tmp_path):
+    """Control characters and broken UTF-8 reach neither the terminal nor JSON."""
+    hostile = b"\x1b]0;owned\x07\xff\xfe"
+    process = subprocess.Popen([sys.executable.encode(), b"-c", b"print(1, flush=True); input()",
+                                hostile], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    try:
+        for words in ((), ("--json",), (str(process.pid),), ("--json", str(process.pid))):
+            done = subprocess.run([launch.FATHOM, "doctor", *words], stdout=subprocess.PIPE,
+                                  env=UTF8, check=False)
+            assert "owned" in done.stdout.decode()
+            assert b"\x1b" not in done.stdout and b"\x07" not in done.stdout
+            if "--json" in words:
+                json.loads(done.stdout)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("words, status", [
+    (["x"], 2), (["-5"], 2), (["0"], 2), (["1", "2"], 2), (["--nonsense"], 2),
+    (["99999999999999999999"], 2), (["--color", "pink"], 2), (["2147483647"], 3),
+])
+def test_bad_command_lines(words, status):
+    done = doctor(*words)
+    assert done.returncode == status
+    assert done.stdout == "" and done.stderr
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="system call numbers of x86-64")
+def test_behind_a_filter():
+    answer = as_json(preexec_fn=refuse_process_vm_readv)
+    assert answer["limited"]
+    assert finding(answer, "run")["verdict"] == "limited"
+    assert finding(answer, "attach")["verdict"] == "limited"
+    assert answer["permissions"]["read_child"] is False
+
+
+@NEEDS_ROOT
+def test_without_root():
+    """An ordinary user is told how to read the others' processes, and that is no fault."""
+    folder = Path("/tmp") / f"fathom-doctor-{os.getpid()}"
+    folder.mkdir(mode=0o755)
+    try:
+        command = shutil.copy(launch.FATHOM, folder / "fathom")
+        done = launch.plain(command, "doctor", "--json", env=UTF8, cwd="/", preexec_fn=as_nobody)
+        answer = json.loads(done.stdout)
+        assert answer["permissions"]["sys_ptrace"] is False
+        assert finding(answer, "others")["verdict"] == "extra"
+        assert "sudo" in finding(answer, "others")["command"]
+        assert all(p["uid"] == 65534 for p in answer["processes"])
+    finally:
+        shutil.rmtree(folder)
+
+
+def on_terminal(**env):
+    """What `fathom doctor` writes to a terminal."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([launch.FATHOM, "doctor"], stdout=slave, stdin=slave,
+                               env=dict(UTF8, TERM="xterm", **env))
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    process.wait()
+    os.close(master)
+    return text.decode()
+
+
+def test_colours_only_on_a_terminal():
+    assert "\x1b[" in on_terminal()
+    assert "\x1b[" not in on_terminal(NO_COLOR="1")
+    assert "\x1b[" not in doctor().stdout
+    assert "\x1b[" in doctor("--color", "always").stdout
+
+
+def test_marks_without_utf8():
+    assert "✓" in doctor().stdout
+    plain = doctor(env=dict(os.environ, LC_ALL="C")).stdout
+    assert "✓" not in plain and "  ok run " in plain

@@ -1,0 +1,456 @@
+/* Memory maps, remote memory, images, facts of processes, newborn processes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cpython/marks.h"
+#include "os/elf.h"
+#include "os/image.h"
+#include "os/maps.h"
+#include "os/newborn.h"
+#include "os/procfs.h"
+#include "os/remote.h"
+
+/* ---- maps ---- */
+
+static void test_maps_parse(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "00400000-00401000 r--p 00000000 08:02 1234                       /usr/bin/python3.11\n"
+        "00401000-00500000 r-xp 00001000 08:02 1234                       /usr/bin/python3.11\n"
+        "00b00000-00c00000 rw-p 00000000 00:00 0 \n"
+        "7f0000000000-7f0000002000 rw-s 00003000 fd:1a 99                   /tmp/a b (deleted)\n"
+        "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                  [stack]\n"
+        "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0          [vsyscall]\n";
+    struct fm_maps maps = { 0 };
+    struct fm_error err = FM_ERROR_INIT;
+    assert_int_equal(fm_maps_parse(&maps, text, &err), 0);
+    assert_int_equal(maps.list.len, 6);
+    const struct fm_mapping *m = maps.list.data;
+    assert_int_equal(m[1].start, 0x401000);
+    assert_int_equal(m[1].offset, 0x1000);
+    assert_true(m[1].executable && m[1].readable && !m[1].writable);
+    assert_string_equal(m[1].path, "/usr/bin/python3.11");
+    assert_true(fm_mapping_same_file(&m[0], &m[1]));
+    assert_string_equal(m[2].path, "");
+    assert_string_equal(m[3].path, "/tmp/a b");
+    assert_true(m[3].deleted && m[3].writable);
+    assert_int_equal(m[3].major, 0xfd);
+    assert_int_equal(m[3].minor, 0x1a);
+    assert_int_equal(m[3].inode, 99);
+    assert_ptr_equal(fm_maps_at(&maps, 0x400fff), &m[0]);
+    assert_ptr_equal(fm_maps_at(&maps, 0x401000), &m[1]);
+    assert_null(fm_maps_at(&maps, 0x500000));
+    assert_null(fm_maps_at(&maps, 0));
+    assert_ptr_equal(fm_maps_at(&maps, 0xffffffffff600fff), &m[5]);
+    fm_maps_release(&maps);
+}
+
+static void test_maps_refuse(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "x", "00400000", "00400000-\n", "00400000-00300000 r--p 0 0:0 0 \n",
+        "00400000-00401000 r- 0 0:0 0\n", "00400000-00401000 r--p 0 00:00\n",
+        "00400000-00401000 r--p 0 00:00 \n00401000-00402000 r--p 0 00:00 0\n",
+        "00400000-00401000 r--p\n0 00:00 0\n", "-1-2 r--p 0 00:00 0\n",
+        "fffffffffffffffff-ffffffffffffffffff r--p 0 00:00 0\n",
+    };
+    for (size_t i = 0; i < FM_COUNT(bad); i++) {
+        struct fm_maps maps = { 0 };
+        struct fm_error err = FM_ERROR_INIT;
+        assert_int_equal(fm_maps_parse(&maps, bad[i], &err), FM_DAMAGED);
+        fm_maps_release(&maps);
+    }
+}
+
+/* ---- remote memory ---- */
+
+static void test_remote_batches(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 }; /* more than one system call takes */
+    static uint64_t from[COUNT], into[COUNT];
+    static struct fm_span spans[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        from[i] = 7u * i;
+        spans[i] = (struct fm_span){ (uintptr_t)&from[COUNT - 1 - i], &into[i], 8 };
+    }
+    struct fm_remote remote;
+    fm_remote_live(&remote, getpid());
+    assert_int_equal(fm_remote_read_spans(&remote, spans, COUNT), COUNT);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(into[i], 7u * (COUNT - 1 - i));
+    spans[2500].at = 8; /* nothing is mapped there */
+    assert_int_equal(fm_remote_read_spans(&remote, spans, COUNT), 2500);
+    spans[1024].at = 8; /* the first of the second system call */
+    assert_int_equal(fm_remote_read_spans(&remote, spans, COUNT), 1024);
+    spans[0].at = 8;
+    assert_int_equal(fm_remote_read_spans(&remote, spans, COUNT), -EFAULT);
+    assert_int_equal(fm_remote_pointer(&remote, 8), 0);
+    assert_int_equal(fm_remote_pointer(&remote, (uintptr_t)&from[3]), 21);
+}
+
+/* A span of which only the first page is there counts as not read. */
+static void test_remote_half_span(void **state)
+{
+    (void)state;
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static char into[8192], word[8];
+    assert_int_equal(munmap(pages + 4096, 4096), 0);
+    struct fm_remote remote;
+    fm_remote_live(&remote, getpid());
+    struct fm_span spans[] = { { (uintptr_t)pages, word, 8 }, { (uintptr_t)pages, into, 8192 } };
+    assert_int_equal(fm_remote_read_spans(&remote, spans, 2), 1);
+    assert_int_equal(fm_remote_read(&remote, (uintptr_t)pages, into, 8192), -EFAULT);
+    munmap(pages, 4096);
+}
+
+static void test_remote_gone(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    char byte;
+    struct fm_remote remote;
+    fm_remote_live(&remote, child);
+    assert_int_equal(fm_remote_read(&remote, (uintptr_t)&byte, &byte, 1), -ESRCH);
+}
+
+/* ---- images ---- */
+
+
+
+/* Against the dynamic linker's own answer: where libc's functions and data lie. */
+static void test_image_of_libc(void **state)
+{
+    (void)state;
+    struct fm_maps maps;
+    struct fm_remote remote;
+    assert_int_equal(fm_maps_read(&maps, getpid(), NULL, NULL), 0);
+    fm_remote_live(&remote, getpid());
+    const struct fm_mapping *inside = fm_maps_at(&maps, (uintptr_t)&stdout->_fileno);
+    assert_non_null(inside);
+    const struct fm_mapping *first = NULL;
+    for (size_t i = 0; i < maps.list.len && !first; i++)
+        if (maps.list.data[i].offset == 0 && strstr(maps.list.data[i].path, "/libc."))
+            first = &maps.list.data[i];
+    if (!first) {
+        fm_maps_release(&maps);
+        skip(); /* a libc of another name */
+    }
+    struct fm_image image;
+    assert_int_equal(fm_image_read(&image, &remote, first->start), FM_IMAGE_OK);
+    uint64_t size = 0;
+    fm_addr at = fm_image_symbol(&image, &remote, "_IO_2_1_stdout_", &size);
+    assert_int_equal(at, (uintptr_t)stdout);
+    assert_true(size >= sizeof *stdout);
+    assert_int_equal(fm_image_symbol(&image, &remote, "no_such_symbol", NULL), 0);
+    assert_true(fm_image_needs(&image, &remote, "ld-linux"));
+    assert_false(fm_image_needs(&image, &remote, "libpython"));
+    fm_maps_release(&maps);
+}
+
+/* Whatever the bytes are, parsing stays inside them. */
+static void test_image_garbage(void **state)
+{
+    (void)state;
+    unsigned char bytes[FM_IMAGE_HEADER_BYTES];
+    struct fm_remote remote;
+    struct fm_image image;
+    fm_remote_live(&remote, getpid());
+    unsigned seed = 1;
+    for (int round = 0; round < 20000; round++) {
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (seed = seed * 1103515245 + 12345) >> 16;
+        Elf64_Ehdr *header = (Elf64_Ehdr *)bytes;
+        memcpy(bytes, ELFMAG, SELFMAG);
+        bytes[EI_CLASS] = ELFCLASS64;
+        bytes[EI_DATA] = ELFDATA2LSB;
+        header->e_type = ET_DYN;
+        header->e_phentsize = sizeof(Elf64_Phdr);
+        header->e_phoff = round % 3 ? 64 : header->e_phoff;
+        header->e_phnum %= 80;
+        for (int i = 0; i < 70; i++)
+            ((Elf64_Phdr *)(bytes + 64))[i].p_type %= 4;
+        if (fm_image_parse(&image, bytes, sizeof bytes, 0x400000) == FM_IMAGE_OK)
+            fm_image_symbol(&image, &remote, "_PyRuntime", NULL);
+    }
+    assert_int_equal(fm_image_parse(&image, bytes, 3, 0), FM_IMAGE_NONE);
+    memcpy(bytes, ELFMAG, SELFMAG);
+    bytes[EI_CLASS] = ELFCLASS32;
+    assert_int_equal(fm_image_parse(&image, bytes, sizeof bytes, 0), FM_IMAGE_FOREIGN);
+}
+
+static void test_version_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t version;
+    } cases[] = {
+        { "3.9.18 (main, Jan  1 2024, 00:00:00) \n[GCC 12.2.0]", 0x03091200 },
+        { "3.11.2 (main, Mar 13 2023, 12:18:29) [GCC 12.2.0]", 0x030b0200 },
+        { "3.13.0 experimental free-threading build (main, Oct  7 2024) [Clang 18]", 0x030d0000 },
+        { "3.15.0a3+ (heads/main-dirty:abc, Jan 1 2026, 00:00:00) [GCC 14]", 0x030f0000 },
+        { "3.9.18", 0 },
+        { "2.7.18 (default, Jan  1 2024, 00:00:00) \n[GCC 12.2.0]", 0 },
+        { "3.9 (main, Jan) [GCC]", 0 },
+        { "3.9.18 (main", 0 },
+        { "3.9.1(main) [GCC]", 0 },
+        { "3.9.999 (main) [GCC]", 0 },
+        { "", 0 },
+    };
+    for (size_t i = 0; i < FM_COUNT(cases); i++)
+        for (size_t cut = 0; cut <= strlen(cases[i].text); cut++) {
+            uint32_t got = fm_marks_parse_version(cases[i].text, cut);
+            if (cut == strlen(cases[i].text))
+                assert_int_equal(got, cases[i].version);
+            else
+                assert_true(got == 0 || got == cases[i].version);
+        }
+}
+
+/* ---- processes ---- */
+
+static void test_process_facts(void **state)
+{
+    (void)state;
+    struct fm_proc p;
+    assert_int_equal(fm_process_read(&p, getpid()), 0);
+    assert_int_equal(p.tgid, getpid());
+    assert_int_equal(p.parent, getppid());
+    assert_int_equal(p.group, getpgrp());
+    assert_int_equal(p.session, getsid(0));
+    assert_int_equal(p.uid, getuid());
+    assert_int_equal(p.euid, geteuid());
+    assert_int_equal(p.state, 'R');
+    assert_false(p.kernel_thread);
+    fm_autofree char *cwd = fm_process_cwd(getpid()), *own = getcwd(NULL, 0);
+    assert_string_equal(cwd, own);
+    struct fm_process_kin kin;
+    assert_true(fm_process_kin(&kin, 0x7ffffff0) < 0);
+    assert_true(fm_process_read(&p, 0x7ffffff0) < 0);
+}
+
+static void test_process_with_a_strange_name(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        FILE *comm = fopen("/proc/self/comm", "w");
+        fputs("a) Z 1 (b", comm);
+        fclose(comm);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, WUNTRACED);
+    struct fm_proc p;
+    assert_int_equal(fm_process_read(&p, child), 0);
+    assert_int_equal(p.parent, getpid());
+    assert_int_equal(p.state, 'T');
+    assert_string_equal(p.name, "a) Z 1 (b");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+static void test_fields(void **state)
+{
+    (void)state;
+    static const char text[] = "Name:\tx\nTgid:\t7\nPid: 8\n";
+    assert_int_equal(*fm_procfs_field(text, "Tgid:"), '7');
+    assert_int_equal(*fm_procfs_field(text, "Pid:"), '8');
+    assert_null(fm_procfs_field(text, "PPid:"));
+    assert_null(fm_procfs_field("", "Pid:"));
+}
+
+/* ---- newborn ---- */
+
+struct births {
+    pid_t wanted[3];
+    int seen[3];
+    struct fm_newborn_process last;
+    pid_t thread;
+    int thread_seen;
+};
+
+static int note_birth(const struct fm_newborn_process *process, void *data)
+{
+    struct births *b = data;
+    for (int i = 0; i < 3; i++)
+        if (process->pid == b->wanted[i]) {
+            b->seen[i]++;
+            b->last = *process;
+        }
+    b->thread_seen += process->pid == b->thread;
+    return 0;
+}
+
+static pid_t make_child(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    return child;
+}
+
+static void *report_tid(void *data)
+{
+    int *ends = data;
+    pid_t tid = gettid();
+    char byte;
+    assert_int_equal(write(ends[1], &tid, sizeof tid), sizeof tid);
+    return read(ends[2], &byte, 1) < 0 ? data : NULL;
+}
+
+static void check_newborn(bool listing)
+{
+    struct fm_newborn nb;
+    struct births b = { 0 };
+    int ends[4];
+    pthread_t thread;
+    pid_t before = make_child();
+    fm_newborn_init(&nb);
+    if (listing) {
+        usleep(150 * 1000); /* a listing asks who started since the tick before the last look */
+        fm_newborn_release(&nb);
+        fm_newborn_init(&nb);
+        close(nb.fd);
+        nb.fd = -1;
+        nb.last = 0;
+    }
+    assert_int_equal(pipe(ends) | pipe(ends + 2), 0);
+    b.wanted[0] = before;
+    for (int i = 1; i < 3; i++)
+        b.wanted[i] = make_child();
+    pthread_create(&thread, NULL, report_tid, ends);
+    assert_int_equal(read(ends[0], &b.thread, sizeof b.thread), sizeof b.thread);
+    for (int i = 0; i < 3; i++) {
+        if (listing)
+            nb.listed_ns = 0;
+        assert_int_equal(fm_newborn_poll(&nb, note_birth, &b), 0);
+        usleep(listing ? 30 * 1000 : 0);
+    }
+    assert_int_equal(b.seen[0], 0); /* born before */
+    assert_true(b.seen[1] >= 1 && b.seen[2] >= 1);
+    if (!listing)
+        assert_true(b.seen[1] == 1 && b.seen[2] == 1);
+    assert_int_equal(b.thread_seen, 0);
+    assert_int_equal(b.last.parent, getpid());
+    assert_int_equal(b.last.session, getsid(0));
+    assert_int_equal(write(ends[3], "x", 1), 1);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 3; i++) {
+        kill(b.wanted[i], SIGKILL);
+        waitpid(b.wanted[i], NULL, 0);
+    }
+    for (int i = 0; i < 4; i++)
+        close(ends[i]);
+    fm_newborn_release(&nb);
+}
+
+static void test_newborn(void **state)
+{
+    (void)state;
+    check_newborn(false);
+}
+
+static void test_newborn_by_listing(void **state)
+{
+    (void)state;
+    check_newborn(true);
+}
+
+static int count_births(const struct fm_newborn_process *process, void *data)
+{
+    (void)process;
+    ++*(int *)data;
+    return 0;
+}
+
+/* Ids have wrapped around: the newest is smaller than the last one seen. */
+static void test_newborn_after_wrap(void **state)
+{
+    (void)state;
+    struct fm_newborn nb;
+    fm_newborn_init(&nb);
+    nb.last = 0x3fffffff;
+    struct births b = { 0 };
+    b.wanted[0] = make_child();
+    assert_int_equal(fm_newborn_poll(&nb, note_birth, &b), 0);
+    assert_int_equal(b.seen[0], 1);
+    assert_true(nb.last > 0 && nb.last < 0x3fffffff);
+    kill(b.wanted[0], SIGKILL);
+    waitpid(b.wanted[0], NULL, 0);
+    fm_newborn_release(&nb);
+}
+
+/* parent → child → grandchild; the child itself leads a session of its own. */
+static void test_descendants(void **state)
+{
+    (void)state;
+    int ends[2], count = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork(), grandchild;
+    if (child == 0) {
+        setsid();
+        grandchild = make_child();
+        if (write(ends[1], &grandchild, sizeof grandchild) < 0)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ends[0], &grandchild, sizeof grandchild), sizeof grandchild);
+    struct births b = { .wanted = { child, grandchild, getpid() } };
+    assert_int_equal(fm_newborn_descendants(getpid(), note_birth, &b), 0);
+    assert_int_equal(b.seen[0], 1);
+    assert_int_equal(b.seen[1], 1);
+    assert_int_equal(b.seen[2], 0);
+    assert_int_equal(b.last.session, child);
+    fm_newborn_descendants(grandchild, count_births, &count);
+    assert_int_equal(count, 0);
+    kill(grandchild, SIGKILL);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_maps_parse),
+        cmocka_unit_test(test_maps_refuse),
+        cmocka_unit_test(test_remote_batches),
+        cmocka_unit_test(test_remote_half_span),
+        cmocka_unit_test(test_remote_gone),
+        cmocka_unit_test(test_image_of_libc),
+        cmocka_unit_test(test_image_garbage),
+        cmocka_unit_test(test_version_text),
+        cmocka_unit_test(test_process_facts),
+        cmocka_unit_test(test_process_with_a_strange_name),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_newborn),
+        cmocka_unit_test(test_newborn_by_listing),
+        cmocka_unit_test(test_newborn_after_wrap),
+        cmocka_unit_test(test_descendants),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,623 @@
+/* What `fathom top` shows, without a terminal: the tables against numbers worked out by hand, what
+ * keys do, and that nothing of the watched program's can control the terminal. */
+#include "fixture.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+#include "top/clean.h"
+#include "top/keys.h"
+#include "top/view.h"
+
+#define MS 1000000LL
+
+/* Time of a node itself in one state, one sample per millisecond. */
+static void spend(struct fm_profile *p, uint32_t node, enum fm_state state, int64_t ms)
+{
+    fm_profile_add(p, fm_metric_of_state(state), node, ms * MS);
+    fm_profile_add(p, FM_METRIC_SAMPLES, node, ms);
+}
+
+static uint32_t call(struct fm_profile *p, uint32_t parent, const char *name)
+{
+    return fm_profile_node(p, parent, fx_function(p, name));
+}
+
+static uint32_t thread_of(struct fm_profile *p, uint32_t process, uint32_t tid, const char *name)
+{
+    struct fm_thread thread = { .process = process, .tid = tid, .start_ns = 1 };
+    thread.name = fm_profile_string(p, name);
+    uint32_t number = fm_profile_thread(p, &thread);
+    return p->threads.data[number].root;
+}
+
+static void line_of(struct fm_profile *p, const char *name, uint32_t line, int64_t self_ms,
+                    int64_t total_ms)
+{
+    struct fm_line *row = fm_lines_add(&p->lines, 0, fx_function(p, name), line, false);
+    row->samples = self_ms;
+    row->state_ns[FM_STATE_PYTHON] = row->self_ns = self_ms * MS;
+    row->total_ns = total_ms * MS;
+}
+
+/*
+ * Two threads, after 1 s (`round` 1) and 2 s (2):
+ *   main: top 0 → work (100 | 300 python) → leaf (300 | 400 C)
+ *         top   → leaf (100 | 100 python)
+ *         top   → rec → rec → rec, of these 1st 100 | 200, 3rd 400 | 1000 python
+ *   side: idle (1000 | 2000 sleep)
+ * The second profile meets functions and threads in another order, as ids of a profile are its own.
+ */
+static struct fm_profile *profile(int round)
+{
+    struct fm_profile *p = fm_profile_new();
+    struct fm_process process = { .pid = 7, .exit_status = -1, .sampled = true };
+    process.command = fm_profile_string(p, "python3 app.py");
+    process.version = fm_profile_string(p, "3.13.0");
+    fm_profile_process(p, &process);
+    uint32_t side = round == 2 ? thread_of(p, 0, 8, "side") : 0;
+    uint32_t top = call(p, thread_of(p, 0, 7, "MainThread"), "top");
+    side = round == 2 ? side : thread_of(p, 0, 8, "side");
+    spend(p, call(p, side, "idle"), FM_STATE_SLEEP, round == 1 ? 1000 : 2000);
+    uint32_t rec1 = call(p, top, "rec"), rec2 = call(p, rec1, "rec"), rec3 = call(p, rec2, "rec");
+    spend(p, rec1, FM_STATE_PYTHON, round == 1 ? 100 : 200);
+    spend(p, rec3, FM_STATE_PYTHON, round == 1 ? 400 : 1000);
+    uint32_t work = call(p, top, "work");
+    spend(p, work, FM_STATE_PYTHON, round == 1 ? 100 : 300);
+    spend(p, call(p, work, "leaf"), FM_STATE_C, round == 1 ? 300 : 400);
+    spend(p, call(p, top, "leaf"), FM_STATE_PYTHON, 100);
+    line_of(p, "work", 120, round == 1 ? 100 : 300, round == 1 ? 400 : 700);
+    line_of(p, "leaf", 110, round == 1 ? 400 : 500, round == 1 ? 400 : 500);
+    fm_lines_sort(&p->lines);
+    return p;
+}
+
+static struct fm_top_model *model_after(int rounds)
+{
+    struct fm_top_model *model = fm_top_model_new(0);
+    for (int i = 1; i <= rounds; i++) {
+        struct fm_profile *p = profile(i);
+        fm_top_model_take(model, p, (uint64_t)i * 1000 * MS);
+        fm_profile_free(p);
+    }
+    return model;
+}
+
+static const struct fm_top_row *row_of(const struct fm_top_model *model,
+                                       const struct fm_top_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->rows.len; i++)
+        if (strcmp(fm_top_name(model, table->rows.data[i].func), name) == 0)
+            return &table->rows.data[i];
+    return NULL;
+}
+
+static void expect(const struct fm_top_model *model, const struct fm_top_table *table,
+                   const char *name, int64_t self_ms, int64_t total_ms, int64_t self_start_ms,
+                   int64_t total_start_ms)
+{
+    const struct fm_top_row *row = row_of(model, table, name);
+    assert_non_null(row);
+    assert_int_equal(row->self_ns, self_ms * MS);
+    assert_int_equal(row->total_ns, total_ms * MS);
+    assert_int_equal(row->self_start_ns, self_start_ms * MS);
+    assert_int_equal(row->total_start_ns, total_start_ms * MS);
+}
+
+static const struct fm_top_query everything = { .thread = FM_NONE, .states = FM_TOP_ALL_STATES };
+
+static void test_interval_and_all_time(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_table table = { 0 };
+    fm_top_table_fill(&table, model, &everything);
+    assert_int_equal(table.whole_ns, 2000 * MS);
+    assert_int_equal((int)table.samples, 2000);
+    assert_int_equal(table.rows.len, 5); /* roots have no time: no row */
+    expect(model, &table, "top", 0, 1000, 0, 2000);
+    expect(model, &table, "work", 200, 300, 300, 700);
+    expect(model, &table, "leaf", 100, 100, 500, 500);
+    expect(model, &table, "rec", 700, 700, 1200, 1200);
+    expect(model, &table, "idle", 1000, 1000, 2000, 2000);
+    assert_int_equal(row_of(model, &table, "leaf")->samples, 500);
+    assert_int_equal(row_of(model, &table, "leaf")->state_ns[FM_STATE_C], 100 * MS);
+    assert_int_equal(row_of(model, &table, "leaf")->state_ns[FM_STATE_PYTHON], 0);
+    struct fm_top_query all_time = everything;
+    all_time.since_start = true;
+    fm_top_table_fill(&table, model, &all_time);
+    assert_int_equal(table.whole_ns, 4000 * MS);
+    expect(model, &table, "work", 300, 700, 300, 700);
+    assert_int_equal(row_of(model, &table, "leaf")->state_ns[FM_STATE_PYTHON], 100 * MS);
+    fm_top_table_release(&table);
+    fm_top_model_free(model);
+}
+
+static void test_threads_and_states(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_table table = { 0 };
+    struct fm_top_query query = everything;
+    assert_int_equal(model->threads.len, 2);
+    query.thread = 0; /* met first: the main thread */
+    assert_string_equal(fm_strings_get(model->strings, model->threads.data[0].name), "MainThread");
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.whole_ns, 1000 * MS);
+    assert_null(row_of(model, &table, "idle"));
+    query.states = 1u << FM_STATE_C;
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.whole_ns, 100 * MS);
+    assert_int_equal(table.rows.len, 3);
+    expect(model, &table, "leaf", 100, 100, 400, 400);
+    expect(model, &table, "work", 0, 100, 0, 400);
+    expect(model, &table, "top", 0, 100, 0, 400);
+    fm_top_table_release(&table);
+    fm_top_model_free(model);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fm_top_sort sort;
+        bool reverse;
+        const char *names[5];
+    } orders[] = {
+        { FM_TOP_SORT_SELF, false, { "idle", "rec", "work", "leaf", "top" } },
+        { FM_TOP_SORT_TOTAL, false, { "idle", "top", "rec", "work", "leaf" } },
+        { FM_TOP_SORT_SAMPLES, false, { "idle", "rec", "leaf", "work", "top" } },
+        { FM_TOP_SORT_NAME, false, { "idle", "leaf", "rec", "top", "work" } },
+        { FM_TOP_SORT_NAME, true, { "work", "top", "rec", "leaf", "idle" } },
+        /* The fixture's line is the first letter. */
+        { FM_TOP_SORT_PLACE, false, { "idle", "leaf", "rec", "top", "work" } },
+    };
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_table table = { 0 };
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        struct fm_top_query query = everything;
+        query.sort = orders[i].sort;
+        query.reverse = orders[i].reverse;
+        fm_top_table_fill(&table, model, &query);
+        assert_int_equal(table.rows.len, 5);
+        for (int k = 0; k < 5; k++)
+            assert_string_equal(fm_top_name(model, table.rows.data[k].func), orders[i].names[k]);
+    }
+    fm_top_table_release(&table);
+    fm_top_model_free(model);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_table table = { 0 };
+    struct fm_top_query query = everything;
+    char place[64];
+    query.lines = true;
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.rows.len, 2);
+    assert_int_equal(table.whole_ns, 2000 * MS); /* shares are of the same whole as functions' */
+    expect(model, &table, "work", 200, 300, 300, 700);
+    expect(model, &table, "leaf", 100, 100, 500, 500);
+    assert_string_equal(
+        fm_top_place(model, table.rows.data[0].func, table.rows.data[0].line, place, sizeof place),
+        "app.py:120");
+    query.states = 1u << FM_STATE_PYTHON; /* a line's total is not known by state */
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.rows.data[0].total_ns, -1);
+    fm_top_table_release(&table);
+    fm_top_model_free(model);
+}
+
+static void wait_of(struct fm_profile *p, const char *detail, enum fm_state state, int64_t ms)
+{
+    struct fm_wait wait = { .func = fx_function(p, "leaf"), .line = 110, .state = state };
+    wait.detail = fm_profile_string(p, detail);
+    wait.samples = ms;
+    wait.ns = ms * MS;
+    fm_vec_push(&p->samples.waits, wait);
+}
+
+static void test_waits_of_a_line(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = fm_top_model_new(0);
+    for (int round = 1; round <= 2; round++) {
+        struct fm_profile *p = profile(round);
+        wait_of(p, round == 1 ? "/tmp/a" : "10.0.0.1:80",
+                round == 1 ? FM_STATE_DISK : FM_STATE_NETWORK, round == 1 ? 50 : 70);
+        if (round == 2)
+            wait_of(p, "/tmp/a", FM_STATE_DISK, 60);
+        fm_top_model_take(model, p, (uint64_t)round * 1000 * MS);
+        fm_profile_free(p);
+    }
+    struct fm_top_table table = { 0 };
+    struct fm_map toggled = { 0 };
+    struct fm_top_query query = everything;
+    query.lines = true;
+    query.toggled = &toggled;
+    fm_top_table_fill(&table, model, &query);
+    const struct fm_top_row *leaf = row_of(model, &table, "leaf");
+    assert_true(leaf->has_more && !leaf->open);
+    assert_false(row_of(model, &table, "work")->has_more);
+    *fm_map_at(&toggled, leaf->key, 0, NULL) = 1;
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.rows.len, 4); /* work, leaf, and the two waits of leaf */
+    const struct fm_top_row *waits = table.rows.data + 2;
+    assert_string_equal(fm_strings_get(model->strings, model->waits.data[waits[0].wait].detail),
+                        "10.0.0.1:80");
+    assert_int_equal(waits[0].self_ns, 70 * MS);
+    assert_int_equal(waits[1].self_ns, 10 * MS);
+    assert_int_equal(waits[1].self_start_ns, 60 * MS);
+    assert_int_equal(waits[1].samples, 60);
+    query.states = 1u << FM_STATE_NETWORK; /* leaf has no such time itself: no row, no waits */
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.rows.len, 0);
+    fm_top_table_release(&table);
+    fm_map_release(&toggled);
+    fm_top_model_free(model);
+}
+
+/* leaf was called from work (100 of it) and from top (0 in the interval, 100 since the start). */
+static void test_callers(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_table table = { 0 };
+    struct fm_map toggled = { 0 };
+    struct fm_top_query query = everything;
+    query.toggled = &toggled;
+    fm_top_table_fill(&table, model, &query);
+    const struct fm_top_row *leaf = row_of(model, &table, "leaf");
+    assert_true(leaf->has_more && !leaf->open);
+    assert_false(row_of(model, &table, "top")->has_more);
+    *fm_map_at(&toggled, leaf->key, 0, NULL) = 1;
+    size_t at = (size_t)(leaf - table.rows.data);
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.rows.len, 5 + 2);
+    const struct fm_top_row *rows = table.rows.data + at;
+    assert_true(rows[0].open);
+    assert_string_equal(fm_top_name(model, rows[1].func), "work");
+    assert_int_equal(rows[1].depth, 1);
+    assert_int_equal(rows[1].self_ns, 100 * MS);
+    assert_int_equal(rows[1].self_start_ns, 400 * MS);
+    assert_true(rows[1].has_more && !rows[1].open); /* one of two: closed */
+    assert_string_equal(fm_top_name(model, rows[2].func), "top");
+    assert_int_equal(rows[2].self_ns, 0);
+    assert_int_equal(rows[2].self_start_ns, 100 * MS);
+    assert_false(rows[2].has_more);
+    *fm_map_at(&toggled, rows[1].key, 0, NULL) = 1;
+    fm_top_table_fill(&table, model, &query);
+    assert_int_equal(table.rows.len, 5 + 3);
+    assert_string_equal(fm_top_name(model, table.rows.data[at + 2].func), "top");
+    assert_int_equal(table.rows.data[at + 2].depth, 2);
+    assert_int_equal(table.rows.data[at + 2].total_start_ns, 400 * MS);
+    fm_top_table_release(&table);
+    fm_map_release(&toggled);
+    fm_top_model_free(model);
+}
+
+/* rec ← rec and rec ← top: self by where each sample ended, total by the outermost activation. */
+static void test_callers_of_recursion(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_table table = { 0 };
+    struct fm_map toggled = { 0 };
+    struct fm_top_query query = everything;
+    query.toggled = &toggled;
+    query.sort = FM_TOP_SORT_NAME;
+    fm_top_table_fill(&table, model, &query);
+    const struct fm_top_row *rec = row_of(model, &table, "rec");
+    size_t at = (size_t)(rec - table.rows.data);
+    *fm_map_at(&toggled, rec->key, 0, NULL) = 1;
+    fm_top_table_fill(&table, model, &query);
+    const struct fm_top_row *rows = table.rows.data + at;
+    assert_string_equal(fm_top_name(model, rows[1].func), "rec");
+    assert_int_equal(rows[1].self_start_ns, 1000 * MS);
+    assert_int_equal(rows[1].total_start_ns, 0);
+    assert_string_equal(fm_top_name(model, rows[2].func), "top");
+    assert_int_equal(rows[2].self_start_ns, 200 * MS);
+    assert_int_equal(rows[2].total_start_ns, 1200 * MS);
+    fm_top_table_release(&table);
+    fm_map_release(&toggled);
+    fm_top_model_free(model);
+}
+
+static void test_a_forgotten_thread_takes_nothing_back(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_table table = { 0 };
+    struct fm_profile *empty = fm_profile_new();
+    fm_top_model_take(model, empty, 3000ull * MS);
+    fm_top_table_fill(&table, model, &everything);
+    assert_int_equal(table.whole_ns, 0);
+    for (size_t i = 0; i < table.rows.len; i++)
+        assert_int_equal(table.rows.data[i].self_ns, 0);
+    fm_profile_free(empty);
+    fm_top_table_release(&table);
+    fm_top_model_free(model);
+}
+
+static void test_files_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "/a/x/mod.py", "/b/x/mod.py", "/b/y/mod.py", "one.py" };
+    static const char *const shown[] = { "a/x/mod.py:3", "b/x/mod.py:3", "y/mod.py:3", "one.py:3" };
+    struct fm_top_model *model = fm_top_model_new(0);
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7);
+    for (int i = 0; i < 4; i++) {
+        struct fm_function f = { .line = 3, .name = fm_profile_string(p, "f") };
+        f.qualname = f.name;
+        f.file = fm_profile_string(p, files[i]);
+        spend(p, fm_profile_node(p, root, fm_profile_function(p, &f)), FM_STATE_C, 4 - i);
+    }
+    fm_top_model_take(model, p, 1);
+    struct fm_top_table table = { 0 };
+    fm_top_table_fill(&table, model, &everything);
+    assert_int_equal(table.rows.len, 4);
+    for (int i = 0; i < 4; i++) {
+        char place[64];
+        fm_top_place(model, table.rows.data[i].func, 0, place, sizeof place);
+        assert_string_equal(place, shown[i]);
+    }
+    fm_top_table_release(&table);
+    fm_profile_free(p);
+    fm_top_model_free(model);
+}
+
+/* ---- keys ---- */
+
+static void press(struct fm_top_view *view, const struct fm_top_model *model, const char *keys)
+{
+    for (; *keys; keys++)
+        fm_top_view_key(view, model, (unsigned char)*keys);
+}
+
+static const char *selected(const struct fm_top_view *view, const struct fm_top_model *model)
+{
+    return fm_top_name(model, view->table.rows.data[view->selected].func);
+}
+
+static void test_every_key_means_one_thing(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < fm_top_keys_count; i++)
+        for (int k = 0; k < 2 && fm_top_keys[i].keys[k]; k++)
+            assert_int_equal(fm_top_action_of(fm_top_keys[i].keys[k]), fm_top_keys[i].action);
+    assert_int_equal(fm_top_action_of('x'), FM_TOP_NOTHING);
+}
+
+static void test_selection_follows_its_row(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(1);
+    struct fm_top_view view;
+    fm_top_view_init(&view, "x.fathom");
+    view.page = 3;
+    fm_top_view_refresh(&view, model); /* idle 1000, rec 500, leaf 400, work 100, top 0 */
+    press(&view, model, "jj");
+    assert_string_equal(selected(&view, model), "leaf");
+    struct fm_profile *p = profile(2);
+    fm_top_model_take(model, p, 2000ull * MS);
+    fm_profile_free(p);
+    fm_top_view_refresh(&view, model); /* idle 1000, rec 700, work 200, leaf 100, top 0 */
+    assert_string_equal(selected(&view, model), "leaf");
+    assert_int_equal(view.selected, 3);
+    assert_true(view.first <= 3 && 3 < view.first + view.page);
+    press(&view, model, "g");
+    assert_string_equal(selected(&view, model), "idle");
+    press(&view, model, "t"); /* the first row is a place, not a function: it is kept */
+    assert_int_equal(view.selected, 0);
+    press(&view, model, "G");
+    assert_int_equal(view.selected, view.table.rows.len - 1);
+    press(&view, model, "j");
+    assert_int_equal(view.selected, view.table.rows.len - 1);
+    fm_top_view_release(&view);
+    fm_top_model_free(model);
+}
+
+static void test_open_and_close(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_view view;
+    fm_top_view_init(&view, "x.fathom");
+    view.page = 20;
+    fm_top_view_refresh(&view, model);
+    press(&view, model, "/leaf\r");
+    assert_string_equal(selected(&view, model), "leaf");
+    press(&view, model, "\r");
+    assert_int_equal(view.table.rows.len, 7);
+    assert_string_equal(selected(&view, model), "leaf");
+    press(&view, model, "j");
+    fm_top_view_key(&view, model, FM_KEY_LEFT); /* a closed caller: to what it calls */
+    assert_string_equal(selected(&view, model), "leaf");
+    fm_top_view_key(&view, model, FM_KEY_LEFT);
+    assert_int_equal(view.table.rows.len, 5);
+    fm_top_view_key(&view, model, FM_KEY_RIGHT);
+    fm_top_view_key(&view, model, FM_KEY_RIGHT); /* open already */
+    assert_int_equal(view.table.rows.len, 7);
+    press(&view, model, "l\r");
+    assert_non_null(strstr(view.message, "waited for nothing"));
+    fm_top_view_release(&view);
+    fm_top_model_free(model);
+}
+
+static void test_search(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_view view;
+    fm_top_view_init(&view, "x.fathom");
+    view.page = 20;
+    fm_top_view_refresh(&view, model); /* idle, rec, work, leaf, top */
+    press(&view, model, "/E"); /* case does not matter: rec is the first with an e behind idle */
+    assert_string_equal(selected(&view, model), "idle");
+    press(&view, model, "\rn");
+    assert_string_equal(selected(&view, model), "rec");
+    press(&view, model, "n");
+    assert_string_equal(selected(&view, model), "leaf");
+    press(&view, model, "n");
+    assert_string_equal(selected(&view, model), "idle"); /* around the end */
+    press(&view, model, "N");
+    assert_string_equal(selected(&view, model), "leaf");
+    press(&view, model, "/nowhere");
+    assert_non_null(strstr(view.message, "not found"));
+    press(&view, model, "\033"); /* back to where it began */
+    assert_string_equal(selected(&view, model), "leaf");
+    assert_int_equal(view.mode, FM_TOP_MODE_TABLE);
+    fm_top_view_release(&view);
+    fm_top_model_free(model);
+}
+
+static void test_filters_from_lists(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_view view;
+    fm_top_view_init(&view, "x.fathom");
+    view.page = 20;
+    fm_top_view_refresh(&view, model);
+    press(&view, model, "T");
+    assert_int_equal(view.items.len, 3);
+    press(&view, model, "j\r"); /* the busiest comes first */
+    assert_int_equal(view.query.thread, 0);
+    assert_int_equal(view.table.rows.len, 4);
+    press(&view, model, "T");
+    assert_int_equal(view.item, 1); /* what is chosen is selected */
+    press(&view, model, "g\r");
+    assert_int_equal(view.query.thread, FM_NONE);
+    press(&view, model, "Sj\r");
+    assert_int_equal(view.query.states, FM_TOP_RUNNING);
+    assert_null(row_of(model, &view.table, "idle"));
+    press(&view, model, "S\033");
+    assert_int_equal(view.query.states, FM_TOP_RUNNING);
+    fm_top_view_release(&view);
+    fm_top_model_free(model);
+}
+
+static void test_writing_asks(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(2);
+    struct fm_top_view view;
+    fm_top_view_init(&view, "x.fathom");
+    fm_top_view_refresh(&view, model);
+    press(&view, model, "w");
+    assert_string_equal(fm_buffer_text(&view.input), "x.fathom");
+    fm_top_view_key(&view, model, FM_KEY_BACKSPACE);
+    fm_top_view_key(&view, model, 0xe9); /* é: two bytes, one character */
+    fm_top_view_key(&view, model, FM_KEY_BACKSPACE);
+    fm_top_view_key(&view, model, 0x1f600);
+    assert_string_equal(fm_buffer_text(&view.input), "x.fatho\xf0\x9f\x98\x80");
+    assert_int_equal(fm_top_view_key(&view, model, FM_KEY_ENTER), FM_TOP_WISH_WRITE);
+    fm_top_view_ask_replace(&view);
+    assert_int_equal(fm_top_view_key(&view, model, FM_KEY_ENTER), FM_TOP_WISH_NONE);
+    fm_top_view_ask_replace(&view);
+    assert_int_equal(fm_top_view_key(&view, model, 'y'), FM_TOP_WISH_REPLACE);
+    press(&view, model, "w");
+    assert_int_equal(fm_top_view_key(&view, model, FM_KEY_ESCAPE), FM_TOP_WISH_NONE);
+    assert_int_equal(view.mode, FM_TOP_MODE_TABLE);
+    assert_int_equal(fm_top_view_key(&view, model, 'q'), FM_TOP_WISH_QUIT);
+    fm_top_view_release(&view);
+    fm_top_model_free(model);
+}
+
+static void test_pause(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = model_after(1);
+    struct fm_top_view view;
+    fm_top_view_init(&view, "x.fathom");
+    assert_int_equal(fm_top_view_key(&view, model, ' '), FM_TOP_WISH_NONE);
+    assert_true(view.paused);
+    assert_int_equal(fm_top_view_key(&view, model, ' '), FM_TOP_WISH_REFRESH);
+    assert_false(view.paused);
+    fm_top_view_release(&view);
+    fm_top_model_free(model);
+}
+
+static void test_any_key_on_an_empty_table(void **state)
+{
+    (void)state;
+    struct fm_top_model *model = fm_top_model_new(0);
+    struct fm_top_view view;
+    fm_top_view_init(&view, "x.fathom");
+    fm_top_view_refresh(&view, model);
+    for (uint32_t mode = 0; mode < 128; mode++) {
+        for (uint32_t key = 0; key < 128; key++) {
+            fm_top_view_key(&view, model, mode);
+            fm_top_view_key(&view, model, key);
+        }
+    }
+    for (uint32_t key = FM_KEY_UP; key <= FM_KEY_END; key++)
+        fm_top_view_key(&view, model, key);
+    fm_top_view_release(&view);
+    fm_top_model_free(model);
+}
+
+/* ---- cleaning ---- */
+
+static void expect_clean(const char *text, int columns, enum fm_clean_cut cut,
+                         const wchar_t *wanted, int width)
+{
+    wchar_t out[64];
+    assert_int_equal(fm_clean(out, 64, text, columns, cut, L'~'), width);
+    if (wcscmp(out, wanted) != 0)
+        fail_msg("\"%ls\" instead of \"%ls\"", out, wanted);
+}
+
+static void test_clean(void **state)
+{
+    (void)state;
+    expect_clean("plain", 10, FM_CLEAN_CUT_END, L"plain", 5);
+    expect_clean("\033[2J\a\r\n\x7f", 10, FM_CLEAN_CUT_END, L"?[2J????", 8);
+    expect_clean("a\xc2\x9b"
+                 "31mb",
+                 10, FM_CLEAN_CUT_END, L"a?31mb", 6); /* C1 */
+    expect_clean("a\xe2\x80\xae"
+                 "b\xe2\x80\x8b",
+                 10, FM_CLEAN_CUT_END, L"a?b?", 4); /* RLO, ZWSP */
+    expect_clean("\xff\xc3(\xed\xa0\x80\xc0\x80", 20, FM_CLEAN_CUT_END, L"??\x28?????", 8);
+    expect_clean("\xe2\x82", 20, FM_CLEAN_CUT_END, L"??", 2); /* ends in the middle */
+    expect_clean("日本語", 6, FM_CLEAN_CUT_END, L"日本語", 6);
+    expect_clean("日本語", 5, FM_CLEAN_CUT_END, L"日本~", 5);
+    expect_clean("日本語", 4, FM_CLEAN_CUT_END, L"日~", 3); /* half a character is none */
+    expect_clean("abcdef", 4, FM_CLEAN_CUT_START, L"~def", 4);
+    expect_clean("日本語", 4, FM_CLEAN_CUT_START, L"~語", 3);
+    expect_clean("abc", 0, FM_CLEAN_CUT_END, L"", 0);
+    expect_clean("abc", 1, FM_CLEAN_CUT_END, L"~", 1);
+    wchar_t out[4];
+    assert_int_equal(fm_clean(out, 4, "abcdefgh", 100, FM_CLEAN_CUT_END, L'~'), 2);
+}
+
+int main(void)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_interval_and_all_time),
+        cmocka_unit_test(test_threads_and_states),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_waits_of_a_line),
+        cmocka_unit_test(test_callers),
+        cmocka_unit_test(test_callers_of_recursion),
+        cmocka_unit_test(test_a_forgotten_thread_takes_nothing_back),
+        cmocka_unit_test(test_files_are_told_apart),
+        cmocka_unit_test(test_every_key_means_one_thing),
+        cmocka_unit_test(test_selection_follows_its_row),
+        cmocka_unit_test(test_open_and_close),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_filters_from_lists),
+        cmocka_unit_test(test_writing_asks),
+        cmocka_unit_test(test_pause),
+        cmocka_unit_test(test_any_key_on_an_empty_table),
+        cmocka_unit_test(test_clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
