@@ -223,14 +223,17 @@ static void report_unprofiled(const struct fm_profile *p)
     size_t said = 0, more = 0;
     for (size_t i = 0; i < p->notes.len; i++) {
         const struct fm_note *note = &p->notes.data[i];
-        if (strcmp(fm_profile_text(p, note->kind), "unprofiled") != 0 ||
-            note->process >= p->processes.len)
+        if (strcmp(fm_profile_text(p, note->kind), "unprofiled") != 0)
             continue;
         if (said == MAX_UNPROFILED) {
             more++;
             continue;
         }
         said++;
+        if (note->process >= p->processes.len) { /* seen from outside only: the text says which */
+            say("fathom run: %s", fm_profile_text(p, note->text));
+            continue;
+        }
         const struct fm_process *process = &p->processes.data[note->process];
         say("fathom run: process %u was not profiled: %s (%s)", process->pid,
             fm_profile_text(p, note->text), fm_profile_text(p, process->exe));

@@ -54,6 +54,16 @@ static int read_all(const struct fm_remote *remote, const struct fm_span *spans,
     return r < 0 ? r : r < n ? -EFAULT : 0;
 }
 
+/* co_version, which no two code objects share: since 3.12, five ints behind co_nlocalsplus. Pointers alone do
+ * not tell a code object from one of the same shape that was made where it was, with all that it points to. */
+static uint32_t version_of(const struct fm_layout *layout, const uint8_t *head)
+{
+    uint32_t at = layout->code_nlocalsplus;
+    if (fm_layout_minor(layout) < 12 || at == FM_ABSENT || at + 24 > layout->code_size)
+        return 0;
+    return int_at(head, at + 20);
+}
+
 uint64_t fm_code_identity(const struct fm_layout *layout, const void *head)
 {
     const uint8_t *h = head;
@@ -64,6 +74,7 @@ uint64_t fm_code_identity(const struct fm_layout *layout, const void *head)
         word_at(h, layout->code_linetable),
         word_at(h, bytecode_is_inline(layout) ? layout->code_units : layout->code_bytecode),
         (uint64_t)int_at(h, layout->code_first_line) << 32 | int_at(h, layout->code_flags),
+        version_of(layout, h),
     };
     uint64_t mix = 0;
     for (size_t i = 0; i < FM_COUNT(words); i++) { /* the finaliser of splitmix64 */
@@ -182,6 +193,15 @@ static void read_copies(struct reading *r)
     r->code->n_copies = (uint32_t)n;
 }
 
+/* Is it still the same? While its parts were read it may have died, and they be those of another. */
+static int check_still_there(struct reading *r)
+{
+    int status = fm_remote_read(r->remote, r->code->at, r->head, r->layout->code_size);
+    if (status < 0)
+        return status;
+    return fm_code_identity(r->layout, r->head) == r->code->identity ? 0 : -EAGAIN;
+}
+
 int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
                  const struct fm_layout *layout, fm_addr at)
 {
@@ -192,7 +212,7 @@ int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
         return r;
     struct reading reading = { .remote = remote, .layout = layout, .code = code, .head = head };
     if ((r = take_head(&reading)) == 0 && (r = read_parts(&reading)) == 0 &&
-        (r = read_rests(&reading)) == 0) {
+        (r = read_rests(&reading)) == 0 && (r = check_still_there(&reading)) == 0) {
         take_pieces(&reading);
         read_copies(&reading);
     }
@@ -216,9 +236,12 @@ void fm_code_release(struct fm_code *code)
 
 bool fm_code_is_shim(const struct fm_code *code, const struct fm_layout *layout)
 {
-    /* From 3.13 on such code is marked; in 3.12 its table is empty, which no compiler leaves it. */
-    return layout->table == FM_TABLE_PEP657 &&
-           (code->table_len == 0 || (code->flags & CO_NO_MONITORING_EVENTS));
+    /* From 3.13 on such code is marked; in 3.12 its table is empty and its file is its name. */
+    if (layout->table != FM_TABLE_PEP657)
+        return false;
+    if (fm_layout_minor(layout) >= 13)
+        return (code->flags & CO_NO_MONITORING_EVENTS) != 0;
+    return code->table_len == 0 && strcmp(code->name, code->file) == 0;
 }
 
 static bool offset_from(const struct fm_code *code, fm_addr start, uint64_t instr,

@@ -34,6 +34,7 @@
     X(interp_gc_collecting)     /* int; beyond interp_size */                                      \
     X(gil_locked)               /* int */                                                          \
     X(gil_holder)               /* thread state of the last holder */                              \
+    X(gil_switches)             /* how often another thread took it than the one before */        \
     X(gil_size)                 /* a futex address inside means: waits for the GIL */              \
     X(thread_prev)                                                                                 \
     X(thread_next)                                                                                 \

@@ -19,16 +19,23 @@ static uint32_t string_of(struct unite *u, uint32_t id)
                           fm_strings_len(u->from->strings, id));
 }
 
-/* The exact process of the same number that was running at the same time; FM_NONE if none was. */
+/* The exact process of the same number that was running at the same time; FM_NONE if none was. Of those
+ * that one process was before and after it executed something else, the last that had begun when
+ * sampling ended: exact recordings may begin a moment later than samples, and need not know their end. */
 static uint32_t find_process(const struct unite *u, const struct fm_process *sampled)
 {
+    uint32_t found = FM_NONE;
     for (uint32_t i = 0; i < u->into->processes.len; i++) {
         const struct fm_process *process = &u->into->processes.data[i];
-        if (process->pid == sampled->pid && process->profiled && !process->sampled &&
-            (!process->end_ns || process->end_ns >= sampled->start_ns))
-            return i;
+        if (process->pid != sampled->pid || !process->profiled || process->sampled ||
+            (process->end_ns && process->end_ns < sampled->start_ns))
+            continue;
+        bool begun = !sampled->end_ns || process->start_ns < sampled->end_ns;
+        if (found == FM_NONE ||
+            (begun && process->start_ns >= u->into->processes.data[found].start_ns))
+            found = i;
     }
-    return FM_NONE;
+    return found;
 }
 
 static void take_numbers(struct fm_process *process, const struct fm_process *sampled)
@@ -175,6 +182,16 @@ static void unite_tables(struct unite *u)
     fm_samples_sort(&u->into->samples);
 }
 
+static void unite_notes(struct unite *u)
+{
+    for (size_t i = 0; i < u->from->notes.len; i++) {
+        const struct fm_note *note = &u->from->notes.data[i];
+        uint32_t process = note->process == FM_NONE ? FM_NONE : u->processes[note->process];
+        fm_profile_note(u->into, process, fm_profile_text(u->from, note->kind), note->count,
+                        fm_profile_text(u->from, note->text));
+    }
+}
+
 void fm_profile_unite_samples(struct fm_profile *into, const struct fm_profile *sampled)
 {
     struct unite u = { .into = into, .from = sampled };
@@ -186,6 +203,7 @@ void fm_profile_unite_samples(struct fm_profile *into, const struct fm_profile *
     unite_trees(&u);
     unite_lines(&u);
     unite_tables(&u);
+    unite_notes(&u);
     fm_map_release(&u.children);
     free(u.functions);
     free(u.processes);

@@ -5,7 +5,7 @@
  * A process known to both stays one process with the trees of the exact recording; a sampled path is
  * looked up in them by its functions (calls of C functions, which samples do not show, are passed over)
  * and only added where it is missing. Samples and states are added to the nodes and lines; times stay
- * exact. A process that was only sampled comes with its own trees and times.
+ * exact. A process that was only sampled comes with its own trees and times. Notes come along.
  */
 #ifndef FM_MODEL_UNITE_H
 #define FM_MODEL_UNITE_H

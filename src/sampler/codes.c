@@ -50,18 +50,63 @@ static bool read_frame_shape(struct fm_codes *codes, struct fm_known_code *known
     return true;
 }
 
+static bool compares_texts(const struct fm_codes *codes)
+{
+    return fm_layout_minor(codes->layout) < 12;
+}
+
+/* Where the hashes of name and file name stand, from the head of a code object. */
+static bool find_texts(const struct fm_codes *codes, fm_addr at, fm_addr texts[2])
+{
+    const struct fm_layout *l = codes->layout;
+    uint8_t head[HEAD_MAX_BYTES];
+    if (l->code_size > sizeof head || fm_remote_read(codes->remote, at, head, l->code_size) < 0)
+        return false;
+    memcpy(&texts[0], head + l->code_name, sizeof texts[0]);
+    memcpy(&texts[1], head + l->code_filename, sizeof texts[1]);
+    texts[0] += l->unicode_length + 8; /* the hash follows the length */
+    texts[1] += l->unicode_length + 8;
+    return true;
+}
+
+static bool read_hashes(const struct fm_codes *codes, const fm_addr texts[2], uint64_t hashes[2])
+{
+    struct fm_span spans[] = { { texts[0], &hashes[0], 8 }, { texts[1], &hashes[1], 8 } };
+    return fm_remote_read_spans(codes->remote, spans, 2) == 2;
+}
+
+/* Copy it, with the hashes of its texts before and after: else the copy may be of two code objects. */
+static bool read_with_texts(struct fm_codes *codes, struct fm_known_code *known, fm_addr at)
+{
+    fm_addr texts[2];
+    uint64_t hashes[2];
+    if (!compares_texts(codes))
+        return fm_code_read(&known->code, codes->remote, codes->layout, at) == 0;
+    if (!find_texts(codes, at, known->texts) || !read_hashes(codes, known->texts, known->hashes) ||
+        fm_code_read(&known->code, codes->remote, codes->layout, at) < 0)
+        return false;
+    if (find_texts(codes, at, texts) && memcmp(texts, known->texts, sizeof texts) == 0 &&
+        read_hashes(codes, texts, hashes) && memcmp(hashes, known->hashes, sizeof hashes) == 0)
+        return true;
+    fm_code_release(&known->code);
+    return false;
+}
+
 static void remember(struct fm_codes *codes, fm_addr at, uint32_t number)
 {
     *fm_map_at(&codes->by_address, at, number, NULL) = number;
     codes->recent[at >> 4 & 255] = (struct fm_addr_number){ at, number };
 }
 
-static uint32_t read_new(struct fm_codes *codes, fm_addr at, uint64_t now_ns)
+static uint32_t read_new(struct fm_codes *codes, fm_addr at)
 {
-    struct fm_known_code known = { .checked_ns = now_ns };
-    if (fm_code_read(&known.code, codes->remote, codes->layout, at) < 0)
+    /* It may be dead, read for a frame that has ended: to be compared before a stack relies on it. */
+    struct fm_known_code known = { .generation = UINT64_MAX };
+    if (!read_with_texts(codes, &known, at))
         return FM_NO_CODE;
-    if (!read_frame_shape(codes, &known)) {
+    /* Without a table it is one that is being made or unmade. */
+    if (!read_frame_shape(codes, &known) ||
+        (!known.code.table_len && !fm_code_is_shim(&known.code, codes->layout))) {
         fm_code_release(&known.code);
         return FM_NO_CODE;
     }
@@ -71,11 +116,11 @@ static uint32_t read_new(struct fm_codes *codes, fm_addr at, uint64_t now_ns)
     return (uint32_t)codes->list.len - 1;
 }
 
-uint32_t fm_codes_slow(struct fm_codes *codes, fm_addr at, uint64_t now_ns)
+uint32_t fm_codes_slow(struct fm_codes *codes, fm_addr at)
 {
     const uint32_t *found = fm_map_find(&codes->by_address, at);
     if (!found || *found == FM_NO_CODE)
-        return at ? read_new(codes, at, now_ns) : FM_NO_CODE;
+        return at ? read_new(codes, at) : FM_NO_CODE;
     codes->recent[at >> 4 & 255] = (struct fm_addr_number){ at, *found };
     return *found;
 }
@@ -95,15 +140,18 @@ unsigned fm_codes_opcode_kind(struct fm_codes *codes, const struct fm_raw_frame 
     return fm_layout_opcode_kind(codes->layout, code->bytecode[frame->offset]);
 }
 
-void fm_codes_doubt(struct fm_codes *codes, uint64_t now_ns)
+void fm_codes_doubt(struct fm_codes *codes, uint64_t generation)
 {
-    codes->doubted_ns = now_ns;
+    codes->before = codes->generation;
+    codes->generation = generation;
 }
 
 static bool needs_check(const struct fm_codes *codes, const struct fm_known_code *known, uint64_t now_ns)
 {
     if (codes->counts_deaths)
-        return known->checked_ns < codes->doubted_ns;
+        return known->generation != codes->generation || codes->before != codes->generation;
+    if (now_ns - codes->replaced_ns < FM_CODES_CHURN_NS)
+        return true;
     return now_ns - known->checked_ns >= FM_CODES_FRESH_NS;
 }
 
@@ -111,25 +159,33 @@ static bool needs_check(const struct fm_codes *codes, const struct fm_known_code
 static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t n, uint64_t now_ns)
 {
     static _Thread_local uint8_t heads[CHECK_BATCH][HEAD_MAX_BYTES];
-    struct fm_span spans[CHECK_BATCH];
+    struct fm_span spans[3 * CHECK_BATCH];
+    uint64_t hashes[CHECK_BATCH][2];
+    int each = compares_texts(codes) ? 3 : 1;
     uint32_t replaced = 0;
     if (!n)
         return 0;
     spans[0].len = 0; /* the compiler does not see that the loop sets it */
-    for (uint32_t i = 0; i < n; i++)
-        spans[i] = (struct fm_span){ codes->list.data[*numbers[i]].code.at, heads[i],
-                                     codes->layout->code_size };
-    int got = fm_remote_read_spans(codes->remote, spans, (int)n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct fm_known_code *known = &codes->list.data[*numbers[i]];
+        spans[each * i] = (struct fm_span){ known->code.at, heads[i], codes->layout->code_size };
+        for (int k = 1; k < each; k++)
+            spans[each * i + k] = (struct fm_span){ known->texts[k - 1], &hashes[i][k - 1], 8 };
+    }
+    int got = fm_remote_read_spans(codes->remote, spans, each * (int)n) / each;
     for (uint32_t i = 0; i < n; i++) {
         struct fm_known_code *known = &codes->list.data[*numbers[i]];
-        if ((int)i < got && fm_code_identity(codes->layout, heads[i]) == known->code.identity) {
+        if ((int)i < got && fm_code_identity(codes->layout, heads[i]) == known->code.identity &&
+            (each == 1 || memcmp(hashes[i], known->hashes, sizeof known->hashes) == 0)) {
             known->checked_ns = now_ns;
+            known->generation = codes->before; /* by now it may have died, though it looks the same */
             continue;
         }
+        codes->replaced_ns = now_ns;
         fm_addr at = known->code.at;
         remember(codes, at, FM_NO_CODE);
         codes->recent[at >> 4 & 255].at = 0;
-        *numbers[i] = read_new(codes, at, now_ns);
+        *numbers[i] = read_new(codes, at);
         replaced++;
     }
     return replaced;
@@ -140,11 +196,13 @@ uint32_t fm_codes_check(struct fm_codes *codes, uint32_t *numbers, uint32_t n, u
     uint32_t *old[CHECK_BATCH], n_old = 0, replaced = 0;
     if (codes->layout->code_size > HEAD_MAX_BYTES)
         return 0;
+    if (!codes->stamp++)
+        codes->replaced_ns = now_ns; /* at first, anything is expected */
     for (uint32_t i = 0; i < n; i++) {
         struct fm_known_code *known = &codes->list.data[numbers[i]];
-        if (!needs_check(codes, known, now_ns))
-            continue;
-        known->checked_ns = now_ns; /* recursion: the same code once per batch */
+        if (known->stamp == codes->stamp || !needs_check(codes, known, now_ns))
+            continue; /* recursion: the same code once */
+        known->stamp = codes->stamp;
         old[n_old++] = &numbers[i];
         if (n_old == CHECK_BATCH) {
             replaced += check_batch(codes, old, n_old, now_ns);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "sampler/target.h"
+#include "sampler/unlikely.h"
 
 /* Where an instruction stands, and whose it is; decoded once. */
 struct place {
@@ -25,6 +26,7 @@ struct gather {
     struct fm_map nodes;        /* (parent, function) → node */
     struct fm_map lines;        /* (function, line) → row in `rows` */
     FM_VEC(struct fm_line) rows;
+    uint64_t cut;               /* samples whose newest frames were taken off (unlikely.h) */
     FM_VEC(uint32_t) seen;      /* rows counted for the stack at hand: recursion counts once */
 };
 
@@ -68,8 +70,12 @@ static uint32_t thread_of(struct gather *g, uint32_t number)
     struct fm_watched_thread *th = g->t->threads.data[number];
     if (g->threads.data[number] != FM_NONE)
         return g->threads.data[number];
-    char name[96];
+    char name[160];
     const char *own = th->name ? th->name : "";
+    if (th->folded) {
+        snprintf(name, sizeof name, "%s × %u, ended", own, th->folded);
+        own = name;
+    }
     if (th->tasks_of)
         snprintf(name, sizeof name, "asyncio tasks of %s",
                  g->t->threads.data[th->tasks_of - 1]->name ? g->t->threads.data[th->tasks_of - 1]->name
@@ -151,6 +157,14 @@ static void add_spot(struct gather *g, const struct fm_tally_row *row, int64_t s
         fm_vec_push(&g->p->samples.spots, spot);
 }
 
+static uint64_t row_samples(const struct fm_tally_row *row)
+{
+    uint64_t samples = 0;
+    for (int k = 0; k < FM_STATE_COUNT; k++)
+        samples += row->samples[k];
+    return samples;
+}
+
 static void add_row(struct gather *g, const struct fm_tally_row *row)
 {
     uint32_t node = node_of(g, row);
@@ -230,8 +244,18 @@ static void gather_target(struct fm_profile *p, struct fm_target *t,
     for (size_t i = 0; i < t->threads.len; i++)
         fm_vec_push(&g.threads, FM_NONE);
     add_functions(&g);
-    for (size_t i = 0; i < t->tally.rows.len; i++)
-        add_row(&g, &t->tally.rows.data[i]);
+    struct fm_unlikely unlikely;
+    fm_unlikely_init(&unlikely, &t->tally);
+    for (size_t i = 0; i < t->tally.rows.len; i++) {
+        struct fm_tally_row row = t->tally.rows.data[i];
+        uint32_t cut = fm_unlikely_cut(&unlikely, &row);
+        row.first += cut;
+        row.n -= cut;
+        g.cut += cut ? row_samples(&row) : 0;
+        add_row(&g, &row);
+    }
+    fm_unlikely_release(&unlikely);
+    p->processes.data[g.process].samples_partial += g.cut;
     for (size_t i = 0; i < t->tally.waits.len; i++)
         add_wait(&g, &t->tally.waits.data[i]);
     for (size_t i = 0; i < g.rows.len; i++) {

@@ -1,20 +1,23 @@
 /* Processes that may become a Python; see suspects.h. */
 #include "sampler/suspects.h"
 
-#include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
+#include "base/memory.h"
 #include "os/procfs.h"
 
 #define EAGER_NS        100000000u /* an interpreter needs some 10 ms to start … */
 #define EAGER_WAIT_NS   1000000u   /* … and what it does first is worth seeing */
 #define LONGEST_WAIT_NS 50000000u
+#define SELDOM_NS       2000000000u /* how often a program that is no Python is searched again */
 
 void fm_suspects_release(struct fm_suspects *s)
 {
     fm_vec_release(&s->list);
-    fm_strings_free(s->refused);
-    s->refused = NULL;
+    for (size_t i = 0; i < s->refused.len; i++)
+        free(s->refused.data[i].text);
+    fm_vec_release(&s->refused);
 }
 
 bool fm_suspects_has(const struct fm_suspects *s, pid_t pid)
@@ -28,7 +31,8 @@ bool fm_suspects_has(const struct fm_suspects *s, pid_t pid)
 
 void fm_suspects_add(struct fm_suspects *s, pid_t pid, pid_t parent, uint64_t now_ns)
 {
-    struct fm_suspect suspect = { pid, parent, now_ns, now_ns, EAGER_WAIT_NS };
+    struct fm_suspect suspect = { .pid = pid, .parent = parent, .since_ns = now_ns,
+                                  .next_ns = now_ns, .wait_ns = EAGER_WAIT_NS };
     if (!fm_suspects_has(s, pid))
         fm_vec_push(&s->list, suspect);
 }
@@ -44,6 +48,41 @@ static bool has_ended(pid_t pid)
     return fm_process_kin(&kin, pid) < 0 || kin.state == 'Z' || kin.state == 'X';
 }
 
+/* Later sentences know more: a Python that has just started has not said its exact version yet. */
+static void refuse(struct fm_suspects *s, pid_t pid, const char *text)
+{
+    struct fm_refusal refusal = { pid, fm_strdup(text) };
+    for (size_t i = 0; i < s->refused.len; i++) {
+        if (s->refused.data[i].pid == pid) {
+            free(s->refused.data[i].text);
+            s->refused.data[i] = refusal;
+            return;
+        }
+    }
+    fm_vec_push(&s->refused, refusal);
+}
+
+/* Differs between programs that one process executes one after the other. */
+static uint64_t program_of(pid_t pid)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return stat(path, &st) == 0 ? fm_mix64((uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino) | 1 : 0;
+}
+
+/* To be called after a try that failed. A program that links no Python may still load one, as servers that
+ * embed it do: it is tried again, but seldom. */
+static void put_off(struct fm_suspect *suspect, int status, uint64_t program, uint64_t now_ns)
+{
+    bool eager = now_ns - suspect->since_ns <= EAGER_NS;
+    suspect->other_program = status == FM_NOT_PYTHON && !eager ? program : 0;
+    if (!eager && suspect->wait_ns < LONGEST_WAIT_NS)
+        suspect->wait_ns *= 2;
+    suspect->next_ns = now_ns + suspect->wait_ns;
+    suspect->give_ns = now_ns + SELDOM_NS;
+}
+
 struct fm_target *fm_suspects_try(struct fm_suspects *s, bool tasks, uint64_t now_ns)
 {
     for (size_t i = 0; i < s->list.len;) {
@@ -57,20 +96,20 @@ struct fm_target *fm_suspects_try(struct fm_suspects *s, bool tasks, uint64_t no
             forget(s, i);
             continue;
         }
+        uint64_t program = program_of(suspect->pid);
+        if (program && program == suspect->other_program && now_ns < suspect->give_ns) {
+            suspect->next_ns = now_ns + suspect->wait_ns;
+            i++;
+            continue;
+        }
         struct fm_target *t = fm_target_new(suspect->pid, tasks, &err);
         if (t) {
             forget(s, i);
             return t;
         }
-        if (err.status == FM_UNSUPPORTED || err.status == FM_FORBIDDEN) {
-            char text[1200];
-            snprintf(text, sizeof text, "process %d: %s", (int)suspect->pid, err.text);
-            s->refused = s->refused ? s->refused : fm_strings_new();
-            fm_strings_add_text(s->refused, text);
-        }
-        if (now_ns - suspect->since_ns > EAGER_NS && suspect->wait_ns < LONGEST_WAIT_NS)
-            suspect->wait_ns *= 2;
-        suspect->next_ns = now_ns + suspect->wait_ns;
+        if (err.status == FM_UNSUPPORTED || err.status == FM_FORBIDDEN)
+            refuse(s, suspect->pid, err.text);
+        put_off(suspect, err.status, program, now_ns);
         i++;
     }
     return NULL;

@@ -11,11 +11,19 @@
 struct fm_suspect {
     pid_t pid, parent;
     uint64_t since_ns, next_ns, wait_ns;
+    uint64_t give_ns;       /* when to search that again all the same */
+    uint64_t other_program; /* a mark of the executable that was found to be no Python; 0: none */
+};
+
+/* A Python that cannot be watched: what was last said about it. */
+struct fm_refusal {
+    pid_t pid;
+    char *text;
 };
 
 struct fm_suspects {
     FM_VEC(struct fm_suspect) list;
-    struct fm_strings *refused; /* sentences about Pythons that cannot be watched; NULL until one is */
+    FM_VEC(struct fm_refusal) refused;
 };
 
 void fm_suspects_release(struct fm_suspects *s);

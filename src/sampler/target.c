@@ -8,9 +8,10 @@
 
 #include "base/clock.h"
 #include "os/procfs.h"
+#include "sampler/fold.h"
 #include "sampler/threads.h"
 
-#define TRIES 4
+#define TRIES 6
 #define MAX_DETAILS 100000
 
 #define STACK_START_FIELD 28 /* of /proc/PID/stat, as proc(5) counts them */
@@ -161,14 +162,99 @@ static struct fm_walk_context context_of(struct fm_target *t, uint64_t now_ns)
                                      .codes = &t->codes, .now_ns = now_ns };
 }
 
-/* Is what the addresses stand for still what it was? If not the sample is taken again. */
-static bool codes_hold(struct fm_target *t, struct fm_walk *w, uint64_t now_ns)
+/* Is what the addresses stand for still what it was? Where it is not, the frames get what is there now.
+ * False if one has no code any more. */
+static bool check_codes(struct fm_target *t, struct fm_walk *w, uint64_t now_ns)
 {
-    uint32_t numbers[64];
-    size_t n = w->frames.len < 64 ? w->frames.len : 64;
-    for (size_t i = 0; i < n; i++)
-        numbers[i] = w->frames.data[i].code;
-    return fm_codes_check(&t->codes, numbers, (uint32_t)n, now_ns) == 0;
+    uint32_t numbers[1024], n = 0;
+    if (t->codes.counts_deaths)
+        fm_codes_doubt(&t->codes, w->generation);
+    for (; n < w->frames.len && n < FM_COUNT(numbers); n++)
+        numbers[n] = w->frames.data[n].code;
+    if (fm_codes_check(&t->codes, numbers, n, now_ns) == 0)
+        return true;
+    for (uint32_t i = n; i-- > 0;) {
+        if (numbers[i] == FM_NO_CODE) { /* it and what it called is not to be known */
+            memmove(w->frames.data, w->frames.data + i + 1,
+                    (w->frames.len - i - 1) * sizeof *w->frames.data);
+            w->frames.len -= i + 1;
+            return false;
+        }
+        w->frames.data[i].code = numbers[i];
+    }
+    return true;
+}
+
+/* A copy that took longer than such copies take was interrupted, by the scheduler or by the machine below
+ * ours, and may be of two instants. What is usual is learnt: the least so far, given up slowly. */
+static bool is_torn(struct fm_walk *w, int n, uint64_t took_ns)
+{
+    if (n != w->usual_spans || took_ns < w->usual_ns) {
+        w->usual_spans = n;
+        w->usual_ns = took_ns;
+        return false;
+    }
+    bool torn = took_ns > w->usual_ns + w->usual_ns / 2 + 300;
+    w->usual_ns += w->usual_ns / 64 + 1;
+    return torn;
+}
+
+/* One copy, and the stack in it. */
+static enum fm_walk_result try_walk(struct fm_target *t, struct fm_watched_thread *th,
+                                    struct fm_walk_context *c)
+{
+    struct fm_span spans[FM_WALK_MAX_SPANS];
+    int n = fm_walk_plan(&th->walk, &t->runtime.layout, spans);
+    uint64_t begin_ns = fm_clock_ns();
+    int got = fm_remote_read_spans(&t->remote, spans, n);
+    bool torn = is_torn(&th->walk, n, fm_clock_ns() - begin_ns);
+    if (got == -ESRCH || got == -EPERM)
+        return FM_WALK_GONE;
+    enum fm_walk_result result = fm_walk_finish(&th->walk, c, got);
+    return result == FM_WALK_OK && torn && !c->last_try ? FM_WALK_AGAIN : result;
+}
+
+static bool has_fresh(const struct fm_walk *w, uint32_t first_fresh)
+{
+    for (size_t i = 0; i < w->frames.len; i++) {
+        if (w->frames.data[i].code >= first_fresh)
+            return true;
+    }
+    return false;
+}
+
+/* How many of the oldest frames two stacks share, by their code. */
+static size_t shared_frames(const struct fm_raw_frame *a, size_t n, const struct fm_raw_frame *b, size_t m)
+{
+    size_t same = 0;
+    while (same < n && same < m && a[n - 1 - same].code == b[m - 1 - same].code)
+        same++;
+    return same;
+}
+
+/* Code objects that were read for the first time (numbers from `first_fresh` on) were read after the stack
+ * was: they may have been replaced in between. If another look finds them still there, they were there
+ * then, too; else only what is below them is certain. It is always the first look that counts: taking the
+ * later one would leave out whatever is over quickly. */
+static void confirm_fresh(struct fm_target *t, struct fm_watched_thread *th, struct fm_walk_context *c,
+                          uint32_t first_fresh)
+{
+    struct fm_walk *w = &th->walk;
+    size_t n = w->frames.len, kept = 0;
+    fm_autofree struct fm_raw_frame *first = fm_malloc((n + 1) * sizeof *first);
+    memcpy(first, w->frames.data, n * sizeof *first);
+    c->last_try = false;
+    enum fm_walk_result result = FM_WALK_AGAIN;
+    for (int i = 0; i < TRIES && result == FM_WALK_AGAIN; i++)
+        result = try_walk(t, th, c);
+    if (result == FM_WALK_OK)
+        kept = shared_frames(first, n, w->frames.data, w->frames.len);
+    while (kept < n && first[n - 1 - kept].code < first_fresh)
+        kept++; /* known before */
+    w->frames.len = 0;
+    for (size_t i = n - kept; i < n; i++)
+        fm_vec_push(&w->frames, first[i]);
+    w->partial = kept < n;
 }
 
 static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_thread *th,
@@ -176,26 +262,27 @@ static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_t
 {
     struct fm_walk_context c = context_of(t, now_ns);
     enum fm_walk_result result = FM_WALK_AGAIN;
+    uint32_t first_fresh = 0;
     for (int i = 0; i < TRIES && result == FM_WALK_AGAIN; i++) {
-        struct fm_span spans[FM_WALK_MAX_SPANS];
+        first_fresh = (uint32_t)t->codes.list.len;
         c.last_try = i == TRIES - 1;
-        int n = fm_walk_plan(&th->walk, &t->runtime.layout, spans);
-        int got = fm_remote_read_spans(&t->remote, spans, n);
-        if (got == -ESRCH || got == -EPERM)
-            return FM_WALK_GONE;
-        result = fm_walk_finish(&th->walk, &c, got);
-        if (result == FM_WALK_OK && !codes_hold(t, &th->walk, now_ns))
-            result = c.last_try ? FM_WALK_OK : FM_WALK_AGAIN;
+        result = try_walk(t, th, &c);
     }
-    return result;
+    if (result != FM_WALK_OK)
+        return result;
+    if (!check_codes(t, &th->walk, now_ns))
+        th->walk.partial = true;
+    if (has_fresh(&th->walk, first_fresh))
+        confirm_fresh(t, th, &c, first_fresh);
+    return FM_WALK_OK;
 }
 
 static enum fm_walk_result walk_still(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
 {
     struct fm_walk_context c = context_of(t, now_ns);
     enum fm_walk_result result = fm_walk_still(&th->walk, &c);
-    if (result == FM_WALK_OK && !codes_hold(t, &th->walk, now_ns))
-        result = fm_walk_still(&th->walk, &c);
+    if (result == FM_WALK_OK && !check_codes(t, &th->walk, now_ns))
+        th->walk.partial = true;
     return result;
 }
 
@@ -253,10 +340,24 @@ static bool look(struct fm_target *t, struct fm_watched_thread *th, enum fm_targ
     return true;
 }
 
-static bool is_unchanged(const struct fm_watched_thread *th)
+/* A blocked thread that woke needs the GIL before it can change its stack: while no other thread has taken
+ * it, all but the last holder are as they were. What runs without it shows when the kernel is asked again. */
+static bool cannot_have_run(const struct fm_target *t, const struct fm_watched_thread *th)
+{
+    for (size_t i = 0; i < t->interps.len; i++) {
+        const struct fm_watched_interp *interp = &t->interps.data[i];
+        if (interp->at == th->walk.interp)
+            return interp->quiet && interp->last_holder != th->at;
+    }
+    return false;
+}
+
+static bool is_unchanged(const struct fm_target *t, const struct fm_watched_thread *th)
 {
     uint64_t switches;
-    return th->still && read_switches(th, &switches) && switches == th->switches;
+    if (!th->still)
+        return false;
+    return cannot_have_run(t, th) || (read_switches(th, &switches) && switches == th->switches);
 }
 
 static bool counts_in(const struct fm_target *t, const struct fm_watched_thread *th,
@@ -267,10 +368,18 @@ static bool counts_in(const struct fm_target *t, const struct fm_watched_thread 
     return mode == FM_TARGET_ALL || holds_gil(t, th);
 }
 
+/* What was before counts for the first half of the time since then, what is now for the second. (All of it
+ * for what is now would favour whatever follows a look that took long.) */
 static void count(struct fm_target *t, struct fm_watched_thread *th, uint64_t ns)
 {
     struct fm_tally_row *row = &t->tally.rows.data[th->row];
-    fm_tally_add(&t->tally, th->row, th->state, ns);
+    uint64_t first_half_ns = ns / 2;
+    if (th->counted.round + 1 == t->counts.rounds && th->counted.round)
+        t->tally.rows.data[th->counted.row].ns[th->counted.state] += first_half_ns;
+    fm_tally_add(&t->tally, th->row, th->state, ns - first_half_ns);
+    th->counted.round = t->counts.rounds;
+    th->counted.row = th->row;
+    th->counted.state = th->state;
     t->counts.samples++;
     t->counts.partial += row->partial;
     if (th->wait != UINT32_MAX) {
@@ -313,13 +422,12 @@ static void count_gil_waits(struct fm_target *t, uint64_t ns)
 }
 
 /* The await stack of a task, as a row of the tally. False if nothing of it can be read. */
-static bool task_row(struct fm_target *t, const struct fm_task *task, uint32_t thread, uint64_t now_ns,
-                     uint32_t *ret)
+static bool task_row(struct fm_target *t, const struct fm_task *task, uint32_t thread, uint32_t *ret)
 {
     t->task_stack.len = 0;
     for (uint32_t k = 0; k < task->n_frames; k++) {
         const struct fm_task_frame *f = &t->task_list.frames.data[task->first_frame + k];
-        struct fm_raw_frame raw = { fm_codes_number(&t->codes, f->code, now_ns), FM_NOT_BEGUN };
+        struct fm_raw_frame raw = { fm_codes_number(&t->codes, f->code), FM_NOT_BEGUN };
         if (raw.code == FM_NO_CODE)
             continue;
         fm_code_offset(&t->codes.list.data[raw.code].code, &t->runtime.layout, f->instr, &raw.offset);
@@ -339,7 +447,7 @@ static void look_at_tasks(struct fm_target *t, struct fm_watched_thread *th, uin
         const struct fm_task *task = &t->task_list.list.data[i];
         struct fm_watched_thread *own = fm_threads_tasks_of(t, th, now_ns);
         struct fm_task_sample sample = { .state = task->running ? th->state : FM_STATE_OTHER };
-        if (task_row(t, task, own->number, now_ns, &sample.row))
+        if (task_row(t, task, own->number, &sample.row))
             fm_vec_push(&th->tasks, sample);
         own->end_ns = now_ns;
     }
@@ -366,7 +474,7 @@ static bool has_ended(const struct fm_watched_thread *th)
 static void sample(struct fm_target *t, struct fm_watched_thread *th, enum fm_target_mode mode,
                    uint64_t now_ns, uint64_t ns)
 {
-    bool looked = !is_unchanged(th);
+    bool looked = !is_unchanged(t, th);
     if (looked && !look(t, th, mode, now_ns)) {
         if (has_ended(th))
             fm_threads_end(t, th, now_ns);
@@ -390,6 +498,7 @@ bool fm_target_round(struct fm_target *t, enum fm_target_mode mode, uint64_t now
     t->only_gil = mode == FM_TARGET_GIL;
     if (!fm_threads_glance(t, now_ns))
         return false;
+    fm_fold_ended(t);
     t->counts.rounds++;
     t->counts.running = t->counts.gil = 0;
     for (size_t i = 0; i < t->live.len; i++) {

@@ -27,7 +27,7 @@ struct fm_task_sample {
 
 struct fm_watched_thread {
     fm_addr at; /* of its thread state */
-    uint32_t number; /* never given to another */
+    uint32_t number;
     pid_t tid;
     uint64_t ident;  /* pthread_t, by which Python knows it */
     uint64_t native; /* the kernel's id as Python knows it: that of its own namespace; 0 before 3.11 */
@@ -36,6 +36,7 @@ struct fm_watched_thread {
     pid_t pid;
     uint64_t start_ns, end_ns;
     bool gone;
+    uint32_t folded;   /* how many ended threads this record stands for (fold.h); 0: one thread */
     uint32_t tasks_of; /* number + 1 of the thread whose asyncio tasks these are; 0: a real thread */
     uint32_t tasks_in; /* number + 1 of the thread that stands for its asyncio tasks; 0: none yet */
     struct fm_walk walk;
@@ -46,6 +47,11 @@ struct fm_watched_thread {
     uint32_t row;  /* of the tally */
     uint32_t wait; /* of the tally's waits, or UINT32_MAX */
     bool waits_for_gil;
+    struct {
+        uint64_t round; /* 0: never */
+        uint32_t row;
+        enum fm_state state;
+    } counted;     /* where the time went last */
     FM_VEC(struct fm_task_sample) tasks; /* with --tasks: where its tasks were */
     char *name;    /* NULL until known */
     bool named;    /* by Python, not by the kernel */
@@ -54,6 +60,10 @@ struct fm_watched_thread {
 /* An interpreter; its newest thread state stands first in its list. */
 struct fm_watched_interp {
     fm_addr at, newest_thread, gil;
+    fm_addr last_holder;   /* of the GIL, even if nobody holds it now */
+    uint64_t gil_switches; /* how often it went from one thread to another */
+    uint32_t quiet_rounds; /* in a row without that */
+    bool quiet;            /* none since every thread was looked at, which was not long ago */
 };
 
 struct fm_target_counts {
@@ -82,7 +92,7 @@ struct fm_target {
     char *exe, *command, *cwd;
     uint64_t start_ns, end_ns, last_round_ns, last_list_ns, last_glance_ns;
     uint64_t next_names_ns; /* when to look for names of threads; UINT64_MAX: all are known */
-    uint64_t code_generation;
+    size_t ended_kept, rows_kept; /* records of ended threads, rows of the tally: after the last folding */
     FM_VEC(fm_addr) gil_holders; /* thread states that held a GIL at the last glance */
     bool only_gil;               /* only they are looked at */
     bool gone;

@@ -17,6 +17,8 @@
 #define THREAD_MAX_BYTES 2048
 #define PTHREAD_SCAN_BYTES 2048
 #define REFRESH_NS 100000000u
+#define GIL_HEAD_BYTES 64 /* of its struct: up to the counter of switches */
+#define QUIET_ROUNDS 8    /* at least each so many rounds the kernel is asked about everybody */
 #define ALONE_NS 3000000u /* a single thread: nobody fights for the GIL, new ones are rare */
 #define SPARE_FDS 64
 #define LISTINGS 3 /* how often to read the lists, should they change meanwhile */
@@ -264,17 +266,19 @@ static void see_threads(struct fm_target *t, fm_addr interp, fm_addr at, struct 
 {
     const struct fm_layout *l = &t->runtime.layout;
     uint8_t bytes[THREAD_MAX_BYTES];
+    fm_addr newer = 0;
     for (uint32_t n = 0; at; n++) {
         bool is_new = false;
         if (n < MAX_THREADS)
             fm_map_at(&list->visited, at, 0, &is_new);
         if (!is_new || l->thread_size > sizeof bytes ||
             fm_remote_read(&t->remote, at, bytes, l->thread_size) < 0 ||
-            word(bytes, l->thread_interp) != interp) {
+            word(bytes, l->thread_interp) != interp || word(bytes, l->thread_prev) != newer) {
             list->whole = false; /* a thread ended under our eyes: those behind it are out of sight */
             return;
         }
         see_thread(t, interp, at, bytes, list);
+        newer = at;
         at = word(bytes, l->thread_next);
     }
 }
@@ -352,9 +356,35 @@ bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns)
 
 /* What a glance reads of one interpreter. */
 struct glance {
-    uint64_t next, newest_thread, generation, holder;
-    int32_t locked;
+    uint64_t newest_thread;
+    uint8_t gil[GIL_HEAD_BYTES];
 };
+
+static bool reads_gil(const struct fm_target *t, const struct fm_watched_interp *interp)
+{
+    const struct fm_layout *l = &t->runtime.layout;
+    return interp->gil && (t->live.len > 1 || t->only_gil) && l->gil_locked + 4 <= GIL_HEAD_BYTES &&
+           l->gil_holder + 8 <= GIL_HEAD_BYTES && l->gil_switches + 8 <= GIL_HEAD_BYTES;
+}
+
+/* Who holds the GIL, and has it been given from thread to thread since the last look? */
+static void see_gil(struct fm_target *t, struct fm_watched_interp *interp, const struct glance *g)
+{
+    const struct fm_layout *l = &t->runtime.layout;
+    int32_t locked;
+    interp->quiet = false;
+    if (!reads_gil(t, interp))
+        return;
+    memcpy(&locked, g->gil + l->gil_locked, sizeof locked);
+    interp->last_holder = word(g->gil, l->gil_holder);
+    if (locked == 1)
+        fm_vec_push(&t->gil_holders, interp->last_holder);
+    uint64_t switches = word(g->gil, l->gil_switches);
+    bool same = switches == interp->gil_switches && !t->runtime.layout.free_threaded;
+    interp->quiet_rounds = same ? interp->quiet_rounds + 1 : 0;
+    interp->quiet = same && interp->quiet_rounds % QUIET_ROUNDS;
+    interp->gil_switches = switches;
+}
 
 static int plan_glance(const struct fm_target *t, const struct fm_watched_interp *interp,
                        struct glance *g, struct fm_span *spans)
@@ -362,11 +392,8 @@ static int plan_glance(const struct fm_target *t, const struct fm_watched_interp
     const struct fm_layout *l = &t->runtime.layout;
     int n = 0;
     spans[n++] = (struct fm_span){ interp->at + l->interp_threads_head, &g->newest_thread, 8 };
-    if (l->interp_code_generation != FM_ABSENT)
-        spans[n++] = (struct fm_span){ interp->at + l->interp_code_generation, &g->generation, 8 };
-    if (interp->gil && (t->live.len > 1 || t->only_gil)) {
-        spans[n++] = (struct fm_span){ interp->gil + l->gil_locked, &g->locked, 4 };
-        spans[n++] = (struct fm_span){ interp->gil + l->gil_holder, &g->holder, 8 };
+    if (reads_gil(t, interp)) {
+        spans[n++] = (struct fm_span){ interp->gil, g->gil, GIL_HEAD_BYTES };
     }
     return n;
 }
@@ -378,8 +405,8 @@ static void read_holders(struct fm_target *t)
     for (size_t i = 0; i < t->interps.len; i++) {
         struct glance g = { 0 };
         int n = plan_glance(t, &t->interps.data[i], &g, spans);
-        if (fm_remote_read_spans(&t->remote, spans, n) == n && g.locked == 1)
-            fm_vec_push(&t->gil_holders, g.holder);
+        if (fm_remote_read_spans(&t->remote, spans, n) == n)
+            see_gil(t, &t->interps.data[i], &g);
     }
 }
 
@@ -396,12 +423,8 @@ bool fm_threads_glance(struct fm_target *t, uint64_t now_ns)
         int n = plan_glance(t, &t->interps.data[i], &g, spans);
         changed = fm_remote_read_spans(&t->remote, spans, n) < n ||
                   g.newest_thread != t->interps.data[i].newest_thread;
-        if (g.generation != t->code_generation) {
-            t->code_generation = g.generation;
-            fm_codes_doubt(&t->codes, now_ns);
-        }
-        if (g.locked == 1)
-            fm_vec_push(&t->gil_holders, g.holder);
+        if (!changed)
+            see_gil(t, &t->interps.data[i], &g);
     }
     if (changed && !fm_threads_refresh(t, now_ns))
         return false;
@@ -422,12 +445,18 @@ struct fm_watched_thread *fm_threads_tasks_of(struct fm_target *t, struct fm_wat
     return tasks;
 }
 
+void fm_threads_drop(struct fm_watched_thread *th)
+{
+    fm_vec_release(&th->tasks);
+    free(th->name);
+    free(th);
+}
+
 void fm_threads_free(struct fm_target *t)
 {
     for (size_t i = 0; i < t->threads.len; i++) {
         fm_threads_end(t, t->threads.data[i], 0);
-        free(t->threads.data[i]->name);
-        free(t->threads.data[i]);
+        fm_threads_drop(t->threads.data[i]);
     }
     fm_vec_release(&t->threads);
     fm_vec_release(&t->live);

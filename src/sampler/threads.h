@@ -10,7 +10,7 @@
  * False if not even the first interpreter can be read. */
 bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns);
 
-/* One read: who holds the GIL, how many code objects have died, and has a thread been added? Then
+/* One read: who holds the GIL, and has a thread been added? Then
  * (and from time to time, for those that ended) the list is refreshed. False as above. */
 bool fm_threads_glance(struct fm_target *t, uint64_t now_ns);
 
@@ -26,6 +26,7 @@ ssize_t fm_threads_file(const struct fm_watched_thread *th, int fd, const char *
                         size_t cap);
 
 void fm_threads_end(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns);
+void fm_threads_drop(struct fm_watched_thread *th); /* the record itself */
 void fm_threads_free(struct fm_target *t);
 
 /* The pseudo-thread that gathers the asyncio tasks of `th`. */

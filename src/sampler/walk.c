@@ -10,6 +10,7 @@
 #include "sampler/walk_parts.h"
 
 #define SLACK_BYTES 1024u /* how much deeper a stack may get without a new plan */
+#define MAX_THREAD_BYTES 65536u
 #define MAX_CHUNKS_BYTES (16u << 20) /* of all chunks of a thread: some hundred thousand frames */
 
 void fm_walk_init(struct fm_walk *w, fm_addr thread, fm_addr interp)
@@ -23,6 +24,9 @@ void fm_walk_release(struct fm_walk *w)
     fm_vec_release(&w->loose);
     fm_vec_release(&w->buffer);
     fm_vec_release(&w->frames);
+    free(w->scratch);
+    w->scratch = NULL;
+    w->scratch_cap = 0;
 }
 
 enum fm_shim fm_walk_is_shim(const struct fm_walk *w, fm_addr at)
@@ -35,7 +39,8 @@ enum fm_shim fm_walk_is_shim(const struct fm_walk *w, fm_addr at)
 
 void fm_walk_add_shim(struct fm_walk *w, fm_addr at, fm_addr previous)
 {
-    bool plain = !previous || fm_walk_chunk_of(w, previous);
+    bool base = previous - w->thread < MAX_THREAD_BYTES; /* 3.15: where every stack ends */
+    bool plain = !previous || base || fm_walk_chunk_of(w, previous);
     w->shims[at >> 4 & (FM_WALK_SHIMS - 1)] = plain ? at : at | 1;
 }
 
@@ -76,7 +81,7 @@ bool fm_walk_decode(const struct fm_walk_context *c, const uint8_t *bytes, struc
 
 bool fm_walk_identify(const struct fm_walk_context *c, struct fm_frame_view *f)
 {
-    f->number = fm_codes_number(c->codes, f->code_at, c->now_ns);
+    f->number = fm_codes_number(c->codes, f->code_at);
     return f->number != FM_NO_CODE &&
            fm_code_offset(&c->codes->list.data[f->number].code, c->layout, f->instr, &f->offset);
 }
@@ -128,8 +133,16 @@ int fm_walk_plan(struct fm_walk *w, const struct fm_layout *l, struct fm_span *s
             chunk->copy = offsets[n] = place(w, &spans[n], chunk->at, chunk->used);
         }
     }
+    for (size_t i = 0; i + 1 < w->chunks.len; i++, n++)
+        w->chunks.data[i].again = offsets[n] =
+            place(w, &spans[n], w->chunks.data[i].at, w->chunks.data[i].used);
     if (w->loose.len) { /* what the newest frame was, after everything */
         w->tail = offsets[n] = place(w, &spans[n], w->thread, l->thread_frame + 8);
+        n++;
+    }
+    if (l->interp_code_generation != FM_ABSENT) {
+        w->generation_copy = offsets[n] =
+            place(w, &spans[n], w->interp + l->interp_code_generation, sizeof w->generation);
         n++;
     }
     for (int i = 0; i < n; i++) /* the buffer may have moved while it grew */
@@ -153,7 +166,7 @@ static bool learn_chunks(struct fm_walk *w, const struct fm_walk_context *c, fm_
             break;
         left -= bytes;
         struct fm_chunk *known = fm_walk_chunk_of(w, at);
-        struct fm_chunk chunk = { at, (uint32_t)bytes, l->chunk_header, 0 };
+        struct fm_chunk chunk = { .at = at, .bytes = (uint32_t)bytes, .used = l->chunk_header };
         if (known && known->at == at && known->bytes == bytes)
             chunk.used = known->used;
         if (at != newest) /* older ones are used to their end, or nearly */
@@ -302,6 +315,8 @@ enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c)
     }
     w->frames.len = 0;
     w->partial = false;
+    if (l->interp_code_generation != FM_ABSENT)
+        w->generation = fm_remote_pointer(c->remote, w->interp + l->interp_code_generation);
     return follow(w, c, newest, false);
 }
 

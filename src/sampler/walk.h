@@ -38,13 +38,14 @@
 #define FM_WALK_MAX_CHUNKS 256u
 #define FM_WALK_MAX_LOOSE  200u
 #define FM_WALK_SHIMS      32u /* a power of two */
-#define FM_WALK_MAX_SPANS  (8 + FM_WALK_MAX_CHUNKS + 2 * FM_WALK_MAX_LOOSE)
+#define FM_WALK_MAX_SPANS  (9 + FM_WALK_MAX_CHUNKS + 2 * FM_WALK_MAX_LOOSE)
 
 struct fm_chunk {
     fm_addr at;
     uint32_t bytes; /* its size */
     uint32_t used;  /* how much of it to copy */
     uint32_t copy;  /* where its copy lies in the buffer */
+    uint32_t again; /* … and of older chunks a second one, made after the newest chunk's */
 };
 
 /* A frame outside the chunks. */
@@ -64,7 +65,12 @@ struct fm_walk {
     bool planned;
     /* What was read. */
     FM_VEC(uint8_t) buffer;
-    uint32_t head, cframe_copy, tail;
+    uint32_t head, cframe_copy, tail, generation_copy;
+    uint64_t generation; /* 3.14+: how many code objects had died when all else was read */
+    int usual_spans;   /* how long a read takes … */
+    uint64_t usual_ns; /* … of so many spans */
+    void *scratch; /* of walk_chunks.c, kept for the next walk */
+    size_t scratch_cap;
     /* The result: newest first. */
     FM_VEC(struct fm_raw_frame) frames;
     bool partial; /* only the older frames are certain */

@@ -134,9 +134,11 @@ static bool push_generators(struct climb *k, fm_addr at)
     fm_addr below = newest_at(k);
     struct found chain[FM_WALK_MAX_LOOSE];
     uint32_t n = 0;
-    while (at != below && n < FM_WALK_MAX_LOOSE) {
+    for (uint32_t steps = 0; at != below; steps++) {
         struct fm_loose *loose = fm_walk_loose(k->w, at);
         struct found x = { .at = at, .fate = ALIVE };
+        if (steps == FM_WALK_MAX_LOOSE)
+            return false; /* a circle */
         if (!loose) {
             if (!is_entry(k, at))
                 return false;
@@ -163,8 +165,9 @@ static bool push_generators(struct climb *k, fm_addr at)
     return true;
 }
 
-/* The object that is i-th from the top of a frame's value stack; 0 if there is none or it is not saved. */
-static fm_addr stack_object(const struct climb *k, const struct found *x, int i)
+/* Where in a frame what is i-th from the top of its value stack lies; 0 if there is none or it is not
+ * saved. */
+static uint32_t stack_offset(const struct climb *k, const struct found *x, int i)
 {
     const struct fm_layout *l = k->c->layout;
     const struct fm_chunk *chunk = fm_walk_chunk_of(k->w, x->at);
@@ -178,16 +181,25 @@ static fm_addr stack_object(const struct climb *k, const struct found *x, int i)
     }
     if (sp < x->at + l->frame_localsplus + 8 * (fm_addr)i || sp > chunk->at + chunk->used)
         return 0;
-    uint64_t slot = fm_word(x->bytes, (uint32_t)(sp - 8 * (fm_addr)i - x->at));
-    return slot & ~(uint64_t)l->code_tag_mask;
+    return (uint32_t)(sp - 8 * (fm_addr)i - x->at);
 }
 
-/* May the newest frame so far have resumed this generator? If it is a loop, the generator is on its value
- * stack: another frame may have been in its slot when the generator was copied. */
+static fm_addr stack_object(const struct climb *k, const struct found *x, int i)
+{
+    uint32_t offset = stack_offset(k, x, i);
+    return offset ? fm_word(x->bytes, offset) & ~(uint64_t)k->c->layout->code_tag_mask : 0;
+}
+
+/* May the newest frame so far have resumed this generator, which says so? Another frame may have been in its
+ * slot when the generator was copied. Since 3.12 there is an entry frame between, unless a loop or an await
+ * resumed it, which has the generator on its value stack. */
 static bool may_have_resumed(const struct climb *k, fm_addr generator)
 {
     const struct found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
-    if (!top || !top->bytes || top->fate == EXECUTING || !(opcode_kind(k, &top->f) & FM_OPCODE_RESUMES))
+    if (!top || !top->bytes)
+        return true;
+    if (fm_layout_minor(k->c->layout) < 12 &&
+        (top->fate == EXECUTING || !(opcode_kind(k, &top->f) & FM_OPCODE_RESUMES)))
         return true;
     for (int i = 1; i <= RESUMED_DEPTH; i++) {
         if (stack_object(k, top, i) == generator - k->c->layout->gen_frame)
@@ -223,15 +235,14 @@ static bool push_below_entry(struct climb *k, fm_addr at)
 {
     struct fm_frame_view f;
     struct fm_loose *loose;
-    bool any = false;
-    while (k->stack.len < FM_WALK_MAX_FRAMES && (loose = loose_above(k, newest_at(k), &f))) {
+    size_t n = 0;
+    while (n <= k->w->loose.len && (loose = loose_above(k, newest_at(k), &f))) {
         struct found x = { .f = f, .at = loose->at, .fate = ALIVE };
-        if (loose->at == newest_at(k) || !fm_walk_identify(k->c, &x.f))
+        if (n++ == k->w->loose.len || !fm_walk_identify(k->c, &x.f))
             return false;
         fm_vec_push(&k->stack, x);
-        any = true;
     }
-    if (!any && fm_walk_is_shim(k->w, at) == FM_SHIM_OF_GENERATOR)
+    if (!n && fm_walk_is_shim(k->w, at) == FM_SHIM_OF_GENERATOR)
         k->missing = true;
     return true;
 }
@@ -268,6 +279,9 @@ static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, 
     struct found x = { .at = at };
     if (at + l->frame_size > end)
         return false;
+    if (k->stack.len && k->stack.data[k->stack.len - 1].bytes &&
+        k->stack.data[k->stack.len - 1].f.offset < 0)
+        return false; /* who has not begun has called nobody: that is of an earlier time */
     if (at + l->frame_size > chunk->at + chunk->used) {
         fm_walk_reach(k->w, at + l->frame_size);
         k->again = true;
@@ -318,6 +332,20 @@ static fm_addr chunk_end(const struct climb *k, size_t i)
     return chunk->at + chunk->bytes;
 }
 
+/* A stack over several chunks takes several copies, one after the other: what the older ones hold must
+ * not have changed until the newest was copied. */
+static bool older_chunks_agree(const struct climb *k)
+{
+    const uint8_t *buffer = k->w->buffer.data;
+    for (size_t i = 0; i + 1 < k->w->chunks.len; i++) {
+        const struct fm_chunk *chunk = &k->w->chunks.data[i];
+        uint64_t len = chunk_end(k, i) - chunk->at;
+        if (memcmp(buffer + chunk->copy, buffer + chunk->again, len < chunk->used ? len : chunk->used))
+            return false;
+    }
+    return true;
+}
+
 /* Every slot from the oldest on. */
 static void climb_chunks(struct climb *k)
 {
@@ -335,6 +363,19 @@ static void climb_chunks(struct climb *k)
         if (k->again)
             return;
     }
+}
+
+/* Keep what is below the newest frame by the thread state; without that, only the oldest is certain. */
+static void cut_as_told(struct climb *k)
+{
+    for (size_t i = k->stack.len; i-- > 0;) {
+        if (k->stack.data[i].at == k->newest) {
+            k->stack.len = i + 1;
+            return;
+        }
+    }
+    k->unsure = true;
+    k->stack.len = 1;
 }
 
 /* Of frames that may or may not have ended (3.11 to 3.13), drop those that have: nothing above the last
@@ -360,28 +401,39 @@ static void drop_ended(struct climb *k)
         k->stack.len = len;
     else
         k->between = k->stack.len > 0 && k->stack.data[k->stack.len - 1].f.offset >= 0;
-    for (size_t i = k->stack.len; !len && k->c->last_try && i-- > 0;) {
-        if (k->stack.data[i].at == k->newest)
-            k->stack.len = i + 1;
-    }
+    if (k->between && k->c->last_try)
+        cut_as_told(k);
+}
+
+/* The frame of the generator that lies at `offset` in `top`. It is read now: it counts only if it is still
+ * there after that, else it may have died and another be in its place. */
+static bool read_resumed(const struct climb *k, const struct found *top, uint32_t offset, fm_addr gen,
+                         struct fm_frame_view *f)
+{
+    const struct fm_layout *l = k->c->layout;
+    uint8_t bytes[FM_FRAME_MAX_BYTES], again[FM_FRAME_MAX_BYTES];
+    uint64_t slot;
+    struct fm_frame_view caller;
+    struct fm_span spans[] = { { gen + l->gen_frame, bytes, l->frame_size },
+                               { top->at, again, l->frame_size },
+                               { top->at + offset, &slot, sizeof slot } };
+    if (l->frame_size > sizeof bytes || fm_remote_read_spans(k->c->remote, spans, 3) < 3)
+        return false;
+    fm_walk_decode(k->c, again, &caller);
+    return caller.code_at == top->f.code_at && caller.previous == top->f.previous &&
+           slot == fm_word(top->bytes, offset) && fm_walk_decode(k->c, bytes, f) &&
+           f->owner == l->owner_generator && fm_walk_identify(k->c, f);
 }
 
 /* The generator that the newest frame resumed is on top of its value stack. It may not be known yet, or
- * have been suspended between the copies; its code is certain all the same. */
+ * have been suspended between the copies. */
 static bool push_resumed(struct climb *k)
 {
     const struct fm_layout *l = k->c->layout;
     struct found x = { .fate = ALIVE }, *top = &k->stack.data[k->stack.len - 1];
-    uint8_t bytes[FM_FRAME_MAX_BYTES];
-    if (!top->bytes || l->frame_size > sizeof bytes)
-        return false;
-    for (int i = 1; i <= RESUMED_DEPTH; i++) {
+    for (int i = 1; i <= RESUMED_DEPTH && top->bytes; i++) {
         fm_addr gen = stack_object(k, top, i);
-        if (!gen || (gen & 7) ||
-            fm_remote_read(k->c->remote, gen + l->gen_frame, bytes, l->frame_size) < 0)
-            continue;
-        if (!fm_walk_decode(k->c, bytes, &x.f) || x.f.owner != l->owner_generator ||
-            !fm_walk_identify(k->c, &x.f))
+        if (!gen || (gen & 7) || !read_resumed(k, top, stack_offset(k, top, i), gen, &x.f))
             continue;
         x.at = gen + l->gen_frame;
         fm_vec_push(&k->stack, x);
@@ -396,9 +448,9 @@ static void climb_loose(struct climb *k)
     struct fm_frame_view f;
     fm_addr at = newest_at(k);
     struct fm_loose *loose;
-    while (k->stack.len < FM_WALK_MAX_FRAMES && (loose = loose_above(k, at, &f))) {
+    for (size_t n = 0; (loose = loose_above(k, at, &f)); n++) {
         struct found x = { .f = f, .at = loose->at, .fate = ALIVE };
-        if (loose->at == at || !fm_walk_identify(k->c, &x.f)) {
+        if (n == k->w->loose.len || !fm_walk_identify(k->c, &x.f)) {
             k->unsure = true;
             return;
         }
@@ -448,10 +500,12 @@ static enum fm_walk_result deliver(struct climb *k)
 static enum fm_walk_result climb(struct climb *k)
 {
     const struct fm_layout *l = k->c->layout;
-    climb_chunks(k);
-    if (k->again && !k->c->last_try)
+    bool agree = older_chunks_agree(k);
+    if (agree)
+        climb_chunks(k);
+    if ((k->again || !agree) && !k->c->last_try)
         return FM_WALK_AGAIN;
-    k->unsure = k->unsure || k->again || k->missing;
+    k->unsure = k->unsure || k->again || k->missing || !agree;
     if (fm_layout_minor(l) < 14)
         drop_ended(k);
     climb_loose(k);
@@ -470,27 +524,50 @@ static enum fm_walk_result climb(struct climb *k)
     return deliver(k);
 }
 
+/* Do the chunks of the plan fit what the thread state says? A stack that became shallower has given its
+ * newest chunks back: they are taken off the plan, and if all was read nevertheless, the rest serves. */
+enum plan { PLAN_FITS, PLAN_TRIMMED, PLAN_UNFIT };
+
+static enum plan compare_plan(struct fm_walk *w, const struct fm_layout *l, bool complete)
+{
+    fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_chunk);
+    for (size_t i = w->chunks.len; i-- > 0;) {
+        if (w->chunks.data[i].at != newest)
+            continue;
+        bool trimmed = i + 1 < w->chunks.len;
+        w->chunks.len = i + 1;
+        return complete ? PLAN_FITS : trimmed ? PLAN_TRIMMED : PLAN_UNFIT;
+    }
+    return PLAN_UNFIT;
+}
+
 enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_context *c, int got)
 {
-    static _Thread_local struct climb k; /* its stack is kept for the next walk */
+    struct climb k = { .w = w, .c = c };
     const struct fm_layout *l = c->layout;
     const uint8_t *head = w->buffer.data + w->head;
     int planned = 1 + (l->frames == FM_FRAMES_CFRAME && w->cframe) + (int)w->chunks.len +
-                  2 * (int)w->loose.len + (w->loose.len > 0);
-    if (got < planned || !w->chunks.len ||
-        w->chunks.data[w->chunks.len - 1].at != fm_word(head, l->thread_chunk)) {
-        if (!fm_word(head, l->thread_chunk) && got >= 1)
-            return FM_WALK_OK; /* it has not run any Python yet */
+                  (w->chunks.len ? (int)w->chunks.len - 1 : 0) + 2 * (int)w->loose.len +
+                  (w->loose.len > 0) + (l->interp_code_generation != FM_ABSENT);
+    if (!fm_word(head, l->thread_chunk) && got >= 1)
+        return FM_WALK_OK; /* it has not run any Python yet */
+    enum plan plan = compare_plan(w, l, got >= planned);
+    if (plan == PLAN_TRIMMED && !c->last_try)
+        return FM_WALK_AGAIN;
+    if (plan != PLAN_FITS) {
         if (fm_walk_learn(w, c) == FM_WALK_GONE)
             return FM_WALK_GONE;
         w->frames.len = 0;
         w->partial = c->last_try;
         return c->last_try ? FM_WALK_OK : FM_WALK_AGAIN;
     }
-    k.w = w;
-    k.c = c;
-    k.stack.len = 0;
-    k.again = k.unsure = k.between = k.missing = false;
+    if (l->interp_code_generation != FM_ABSENT)
+        w->generation = fm_word(w->buffer.data, w->generation_copy);
+    k.stack.data = w->scratch;
+    k.stack.cap = w->scratch_cap;
     k.newest = told_newest(&k);
-    return climb(&k);
+    enum fm_walk_result result = climb(&k);
+    w->scratch = k.stack.data;
+    w->scratch_cap = k.stack.cap;
+    return result;
 }

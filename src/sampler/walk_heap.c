@@ -16,6 +16,16 @@ static bool same(const struct fm_frame_view *a, const struct fm_frame_view *b, b
            (newest || a->instr == b->instr);
 }
 
+/* Is the frame being executed? One that has ended may have been freed, and used again. */
+static bool is_alive(const struct fm_walk_context *c, const uint8_t *bytes)
+{
+    enum { F_EXECUTING_3_9 = 1, FRAME_EXECUTING_3_10 = 0, FRAME_UNWINDING_3_10 = 2 };
+    int8_t state = (int8_t)bytes[c->layout->frame_state];
+    if (fm_layout_minor(c->layout) == 9)
+        return state == F_EXECUTING_3_9;
+    return state == FRAME_EXECUTING_3_10 || state == FRAME_UNWINDING_3_10;
+}
+
 /* Both copies of the frame at `at`; false if there are none or they differ. */
 static bool view(struct fm_walk *w, const struct fm_walk_context *c, fm_addr at, bool newest,
                  struct fm_frame_view *f)
@@ -25,7 +35,8 @@ static bool view(struct fm_walk *w, const struct fm_walk_context *c, fm_addr at,
     if (!loose || !fm_walk_decode(c, w->buffer.data + loose->copies[0], f) ||
         !fm_walk_decode(c, w->buffer.data + loose->copies[1], &later))
         return false;
-    return same(f, &later, newest) && fm_walk_identify(c, f);
+    return same(f, &later, newest) && is_alive(c, w->buffer.data + loose->copies[0]) &&
+           is_alive(c, w->buffer.data + loose->copies[1]) && fm_walk_identify(c, f);
 }
 
 /* A generator that has no caller was just suspended: it is no stack of a thread. */
@@ -35,15 +46,29 @@ static bool is_suspended(const struct fm_walk_context *c, const struct fm_frame_
     return !f->previous && c->codes->list.data[f->number].code.flags & CO_GENERATORS;
 }
 
-/* From the newest frame down. False if something disagrees. What is deeper than can be copied twice is
- * read once. */
+/* What is deeper than can be copied, from `at` down: read one by one, so two readings must agree. */
+static bool push_older(struct fm_walk *w, struct fm_walk_context *c, fm_addr at)
+{
+    size_t begin = w->frames.len;
+    w->partial = false;
+    fm_walk_older(w, c, at);
+    size_t n = w->frames.len - begin;
+    fm_walk_older(w, c, at);
+    bool same = !w->partial && w->frames.len == begin + 2 * n &&
+                memcmp(w->frames.data + begin, w->frames.data + begin + n,
+                       n * sizeof *w->frames.data) == 0;
+    w->frames.len = begin + (same ? n : 0);
+    return same;
+}
+
+/* From the newest frame down. False if something disagrees. */
 static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr at)
 {
     w->frames.len = 0;
     for (uint32_t n = 0; at; n++) {
         struct fm_frame_view f;
         if (n == FM_WALK_MAX_LOOSE)
-            return fm_walk_older(w, c, at) == FM_WALK_OK;
+            return push_older(w, c, at);
         if (!view(w, c, at, n == 0, &f) || is_suspended(c, &f))
             return false;
         fm_walk_push(w, c, &f);
@@ -64,7 +89,8 @@ static void keep_older(struct fm_walk *w, struct fm_walk_context *c)
         if (!view(w, c, w->loose.data[i].at, false, &f) || is_suspended(c, &f))
             break;
         if (i + 1 == FM_WALK_MAX_LOOSE && f.previous) { /* deeper than can be copied */
-            fm_walk_older(w, c, f.previous);
+            if (!push_older(w, c, f.previous))
+                break;
             fm_walk_reverse(w);
         } else if (f.previous != below) {
             break;

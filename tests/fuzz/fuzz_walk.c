@@ -300,7 +300,8 @@ static fm_addr make_runtime(void)
     codes[0] = make_code("main", 0);
     codes[1] = make_code("work", 0);
     codes[2] = make_code("values", 0x20);
-    fm_addr thread = make_thread(interp, make_thread(interp, 0, codes), codes);
+    fm_addr older = make_thread(interp, 0, codes), thread = make_thread(interp, older, codes);
+    put_word(older, l->thread_prev, thread);
     put_word(runtime, l->runtime_interpreters_head, interp);
     put_word(interp, l->interp_threads_head, thread);
     put_word(interp, l->interp_next, 0);

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""The oracle: how far can a sampling profiler be believed?
+
+  tests/oracle/judge.py                          Fathom, every program, every Python, 1 kHz and max
+  tests/oracle/judge.py --profilers all --pythons 3.12,3.15 --rates 1000,max
+  tests/oracle/judge.py --programs short,threads --seconds 20 --json out.json
+
+Runs programs whose truth is known (tests/oracle/programs), attaches the profiler, and compares: is
+every known share inside its 99 % interval, can every stack exist, what was lost? truth.py says how
+the interval is made. Of many right shares one in a hundred falls outside by chance: --again judges those
+that did a second time, as a real bias would show again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.dont_write_bytecode = True
+
+import profilers
+import truth
+
+LOST_MOST = 0.005  # of Fathom's samples
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, prog="judge.py",
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--profilers", default="fathom", metavar="NAMES",
+                        help=f"all, peers, or of {', '.join(profilers.ALL)}")
+    parser.add_argument("--programs", default="all", metavar="NAMES",
+                        help=f"of {', '.join(truth.names())}")
+    parser.add_argument("--pythons", default="all", metavar="3.12,3.15")
+    parser.add_argument("--rates", default="1000,max", metavar="HZ", help="1000,max")
+    parser.add_argument("--seconds", type=float, default=5, metavar="S", help="of each profile (5)")
+    parser.add_argument("--again", action="store_true", help="see above")
+    parser.add_argument("--json", metavar="FILE", help="every number, too")
+    parser.add_argument("--from", dest="source", action="append", metavar="FILE",
+                        help="measure nothing, show the tables of earlier runs")
+    chosen = parser.parse_args()
+    chosen.rates = [0.0 if rate == "max" else float(rate) for rate in chosen.rates.split(",")]
+    chosen.programs = truth.names() if chosen.programs == "all" else chosen.programs.split(",")
+    if chosen.profilers in ("all", "peers"):
+        chosen.profilers = [name for name in profilers.ALL
+                            if chosen.profilers == "all" or name != "fathom"]
+    else:
+        chosen.profilers = chosen.profilers.split(",")
+    for name in chosen.profilers:
+        if name not in profilers.ALL:
+            parser.error(f"{name}: the profilers are {', '.join(profilers.ALL)}")
+    for name in chosen.programs:
+        if name not in truth.names():
+            parser.error(f"{name}: the programs are {', '.join(truth.names())}")
+    return chosen
+
+
+def interpreters(wanted: str) -> dict[str, str]:
+    found = truth.interpreters()
+    if wanted == "all":
+        return found
+    missing = [version for version in wanted.split(",") if version not in found]
+    if missing:
+        sys.exit(f"judge.py: no Python {', '.join(missing)} here; see tools/pythons list")
+    return {version: found[version] for version in wanted.split(",")}
+
+
+def one(profiler: profilers.Profiler, name: str, python: str, rate: float, seconds: float,
+        scratch: Path) -> dict:
+    """One profile of one program, judged; plain data."""
+    with truth.Program(name, python) as program:
+        start = truth.now_ns()
+        profile = profiler.profile(program.pid, rate, seconds, scratch / "profile",
+                                   program.says.get("mode", "wall"))
+        end = truth.now_ns()
+        program.finish()
+        verdict = truth.judge(program, profile, start, end)
+    return {"samples": verdict.samples, "empty": verdict.empty, "partial": profile.partial,
+            "impossible": verdict.impossible,
+            "examples": dict(sorted(verdict.examples.items(), key=lambda each: -each[1])[:8]),
+            "errors": profile.errors, "attempts": profile.attempts,
+            "seconds": (end - start) / 1e9,
+            "shares": [{"group": share.group, "label": share.label, "true": share.true,
+                        "seen": share.seen, "samples": share.samples,
+                        "effective": share.effective, "half_width": share.half_width(),
+                        "inside": share.inside()} for share in verdict.shares]}
+
+
+def measure(chosen: argparse.Namespace) -> list[dict]:
+    """A row for each profile; interrupted, those so far."""
+    rows: list[dict] = []
+    with contextlib.suppress(KeyboardInterrupt), \
+            tempfile.TemporaryDirectory(prefix="fathom-oracle-") as scratch:
+        for version, python in interpreters(chosen.pythons).items():
+            for name in chosen.programs:
+                for rate in chosen.rates:
+                    for title in chosen.profilers:
+                        profiler = profilers.ALL[title]
+                        if not profiler.can(version):
+                            continue
+                        row = {"profiler": title, "python": version, "program": name, "rate": rate}
+                        try:
+                            row.update(judged(chosen, profiler, name, python, rate, Path(scratch)))
+                        except (profilers.Failed, RuntimeError, OSError, ValueError) as failure:
+                            row["failed"] = str(failure)
+                        rows.append(row)
+                        print(line_of(row), file=sys.stderr, flush=True)
+                        if chosen.json:
+                            Path(chosen.json).write_text(json.dumps(rows))
+    return rows
+
+
+def judged(chosen, profiler, name, python, rate, scratch) -> dict:
+    row = one(profiler, name, python, rate, chosen.seconds, scratch)
+    if chosen.again and not all(share["inside"] for share in row["shares"]):
+        second = one(profiler, name, python, rate, chosen.seconds, scratch)
+        second["first"] = row
+        for key in ("samples", "empty", "partial", "impossible", "errors", "attempts"):
+            second[key] += row[key]
+        second["examples"] = {**row["examples"], **second["examples"]}
+        return second
+    return row
+
+
+def rate_name(rate: float) -> str:
+    return f"{rate:.0f} Hz" if rate else "max"
+
+
+def line_of(row: dict) -> str:
+    head = f"{row['profiler']:20} {row['python']:5} {row['program']:15} {rate_name(row['rate']):8}"
+    if "failed" in row:
+        return f"{head} failed: {row['failed']}"
+    wrong = [f"{share['label']} {100 * share['true']:.1f} → {100 * share['seen']:.1f} %"
+             f" (± {100 * share['half_width']:.1f})"
+             for share in row["shares"] if not share["inside"]]
+    return (f"{head} {row['samples']:8} samples, {row['impossible']} impossible, "
+            f"{row['errors']} errors, {row['partial']} partial; "
+            + ("outside: " + ", ".join(wrong) if wrong else "shares right")
+            + (f"; {row['examples']}" if row["examples"] else ""))
+
+
+# ---------------------------------------------------------------- tables
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+
+    def line(cells: list[str]) -> str:
+        rest = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:])]
+        return "| " + " | ".join([cells[0].ljust(widths[0]), *rest]) + " |"
+
+    rule = ["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])]
+    return "\n".join([line(head), "|" + "|".join(rule) + "|", *map(line, rows)]) + "\n"
+
+
+def summary(rows: list[dict]) -> str:
+    """A row per profiler, Python and rate, over all programs."""
+    groups: dict[tuple, list[dict]] = {}
+    for row in rows:
+        groups.setdefault((row["profiler"], row["rate"], row["python"]), []).append(row)
+    lines = []
+    for (profiler, rate, python), members in sorted(groups.items(), key=order):
+        good = [row for row in members if "failed" not in row]
+        shares = [share for row in good for share in row["shares"]]
+        samples = sum(row["samples"] for row in good)
+        impossible = sum(row["impossible"] for row in good)
+        errors = sum(row["errors"] for row in good)
+        attempts = sum(row["attempts"] or row["samples"] for row in good)
+        partial = sum(row["partial"] for row in good)
+        worst = max(shares, key=lambda share: abs(share["seen"] - share["true"]), default=None)
+        lines.append([f"{profiler}, {rate_name(rate)}", python, f"{len(good)}/{len(members)}",
+                      f"{samples:,}", f"{impossible:,}", per_million(impossible, samples),
+                      f"{100 * errors / attempts:.2f} %" if attempts else "–",
+                      f"{100 * partial / samples:.2f} %" if samples and profiler == "fathom" else "–",
+                      f"{sum(share['inside'] for share in shares)}/{len(shares)}",
+                      f"{100 * (worst['seen'] - worst['true']):+.1f} points" if worst else "–"])
+    return table(["profiler", "Python", "programs", "samples", "impossible", "per million", "lost",
+                  "partial", "shares inside", "largest error"], lines)
+
+
+def order(item) -> tuple:
+    profiler, rate, python = item[0]
+    return (list(profilers.ALL).index(profiler), rate == 0.0, rate,
+            [int(part) for part in python.split(".")])
+
+
+def per_million(part: int, whole: int) -> str:
+    return f"{1e6 * part / whole:,.0f}" if whole else "–"
+
+
+def details(rows: list[dict]) -> str:
+    """What was outside, and impossible stacks."""
+    lines = []
+    for row in rows:
+        head = f"{row['profiler']}, {row['python']}, {row['program']}, {rate_name(row['rate'])}"
+        if "failed" in row:
+            lines.append(f"- {head}: failed: {row['failed']}")
+            continue
+        for share in row["shares"]:
+            if not share["inside"]:
+                lines.append(f"- {head}: {share['label']} ({share['group']}) is "
+                             f"{100 * share['true']:.2f} %, seen "
+                             f"{100 * share['seen']:.2f} % (± {100 * share['half_width']:.2f})")
+        for stack, count in row["examples"].items():
+            lines.append(f"- {head}: impossible {count} × {stack}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    chosen = options()
+    if chosen.source:
+        rows = [row for name in chosen.source for row in json.loads(Path(name).read_text())]
+    else:
+        rows = measure(chosen)
+    print(summary(rows))
+    text = details(rows)
+    if text:
+        print(text)
+    ours = [row for row in rows if row["profiler"] == "fathom"]
+    wrong = [row for row in ours if "failed" in row or row["impossible"]
+             or row["errors"] >= LOST_MOST * max(1, row["attempts"])
+             or not all(share["inside"] for share in row["shares"])]
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""What a program of the oracle says of itself, and how a profile stands against it.
+
+A profile is a list of (stack, samples), a stack a tuple of frames (function, file, line), outermost
+first. Two questions are asked of it: can each stack exist, and is each known share right?
+
+The interval of a share. The truth p is the share of the very window that was sampled, by the
+program's own clock, so chance enters in two ways only:
+  1. n samples at instants that have nothing to do with the program vary by p(1 − p)/n. That the
+     program dwells in a function for many samples does not matter here: what is estimated is the
+     window as it was, not the program in general. (A regular sampler varies less, unless it
+     falls in step with the program; that is a fault, and the program `rhythm` looks for it.)
+  2. What the sampler did not see of the window, as it was starting up or not given a processor. At
+     worst its samples are those of another window of the same program, whose share varies by
+     p(1 − p)/m, where m is the number of visits to functions, (Σd)²/Σd² for visits of duration d:
+     here it does matter that high rates see the same visit again and again.
+So the effective number of samples is 1/(1/n + 1/m) and never more than m, whatever the rate.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+Z99 = 2.5758
+
+OUTSIDE = "~"  # any functions of other files
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in PROGRAMS.glob("*.py") if path.stem != "oracle")
+
+
+OLDER = ("3.9", "3.10")  # which the agents do not serve, and the sampler does
+
+
+def interpreters() -> dict[str, str]:
+    """{"3.13": path}, the versions in order: what tools/pythons finds, and older ones of pyenv."""
+    listing = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons"), "list"],
+                             check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = dict(line.split(" ", 1) for line in listing.splitlines())
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for version in OLDER:
+        paths = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+        if paths:
+            found.setdefault(version, str(paths[-1]))
+    return dict(sorted(found.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
+
+
+class Program:
+    """A running program of the oracle."""
+
+    def __init__(self, name: str, python: str):
+        self.name = name
+        self.process = subprocess.Popen([python, "-B", "-E", str(PROGRAMS / f"{name}.py")],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            raise RuntimeError(f"{name} did not start under {python}")
+        self.says = json.loads(line)
+        self.pid = self.says["pid"]
+        self.logs: list[dict] = []
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_exception) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def finish(self) -> None:
+        """Let it end, and take its logs."""
+        out, _ = self.process.communicate(timeout=60)
+        self.logs = json.loads(out)["logs"]
+
+    def times(self, start_ns: int, end_ns: int) -> dict[str, list[int]]:
+        """{label: nanoseconds of each of its visits} that lie in the window."""
+        found: dict[str, list[int]] = {}
+        for log in self.logs:
+            labels, stamps = log["labels"], log["stamps"]
+            step = len(labels) + 1
+            for at in range(0, len(stamps) - step + 1, step):
+                if stamps[at] < start_ns or stamps[at + step - 1] > end_ns:
+                    continue
+                for number, label in enumerate(labels):
+                    found.setdefault(label, []).append(stamps[at + number + 1] - stamps[at + number])
+        return found
+
+
+# ---------------------------------------------------------------- can it be?
+
+class Possible:
+    """The stacks that a program can have."""
+
+    def __init__(self, name: str, says: dict):
+        self.file, self.modules = f"{name}.py", set(says["modules"])
+        self.functions = {symbol for path in says["paths"] for symbol in path
+                          if not symbol.startswith(("<", OUTSIDE))}
+        # A quick profiler still sees the program saying what it is.
+        self.prefixes = {(), ("<module>", OUTSIDE)}
+        for path in says["paths"]:
+            self.prefixes.update(tuple(path[:length + 1]) for length in range(len(path)))
+        self.cache: dict[tuple, tuple | None] = {}
+
+    def symbol(self, function: str, file: str) -> str:
+        base = file.rsplit("/", 1)[-1]
+        short = function.rsplit(".", 1)[-1]
+        if short in self.functions:
+            return short
+        if base == self.file:
+            return short
+        if base in self.modules:
+            return f"{short}@{base}"
+        return OUTSIDE
+
+    def symbols(self, stack: tuple) -> tuple:
+        """The stack in the terms of the paths."""
+        key = tuple((function, file) for function, file, _line in stack)
+        if key not in self.cache:
+            found: list[str] = []
+            for function, file in key:
+                symbol = self.symbol(function, file)
+                if symbol != OUTSIDE or not found or found[-1] != OUTSIDE:
+                    found.append(symbol)
+            self.cache[key] = tuple(found)
+        return self.cache[key]
+
+    def __call__(self, symbols: tuple) -> bool:
+        return symbols in self.prefixes
+
+
+# ---------------------------------------------------------------- is it right?
+
+@dataclass
+class Share:
+    group: str
+    label: str
+    true: float
+    seen: float
+    samples: int      # of the whole group
+    effective: float  # see above
+    slack: float = 0.0
+
+    def half_width(self, z: float = Z99) -> float:
+        if not self.effective:
+            return 1.0
+        spread = max(self.true * (1 - self.true), 1 / self.effective / 4)
+        return z * math.sqrt(spread / self.effective) + self.slack
+
+    @property
+    def error(self) -> float:
+        return self.seen - self.true
+
+    def inside(self, z: float = Z99) -> bool:
+        return self.samples > 0 and abs(self.error) <= self.half_width(z)
+
+
+@dataclass
+class Verdict:
+    samples: int = 0      # stacks that were kept
+    empty: int = 0        # … without any function
+    impossible: int = 0
+    examples: dict = field(default_factory=dict)  # {"main;a;e": samples}
+    shares: list[Share] = field(default_factory=list)
+
+
+def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
+    """`profile` has `stacks` and, if its samples have weights, `times`, by which shares are judged
+    then, as in its reports: rounds that take longer are fewer, but count for more."""
+    possible, verdict = Possible(program.name, program.says), Verdict()
+    for stack, samples in profile.stacks:
+        verdict.samples += samples
+        symbols = possible.symbols(stack)
+        if not stack:
+            verdict.empty += samples
+        elif not possible(symbols):
+            verdict.impossible += samples
+            text = shown(symbols)
+            verdict.examples[text] = verdict.examples.get(text, 0) + samples
+    groups = program.says["shares"]
+    truths, slack = program.times(start_ns, end_ns), program.says.get("slack", 0.0)
+    samples = counts_of(groups, possible, profile.stacks)
+    weights = counts_of(groups, possible, profile.times) if profile.times else samples
+    for group, members in groups.items():
+        number = sum(samples.get((group, label), 0) for label in members)
+        verdict.shares += shares_of(group, members, weights, number, truths, slack)
+    return verdict
+
+
+def counts_of(groups: dict, possible: Possible, stacks: list) -> dict:
+    """{(group, label): samples or time}."""
+    owner: dict[str, list] = {}
+    counts: dict[tuple, float] = {}
+    for group, labels in groups.items():
+        for label in labels:
+            owner.setdefault(label, []).append((group, label))
+    for stack, weight in stacks:
+        for key in {key for symbol in possible.symbols(stack) for key in owner.get(symbol, ())}:
+            counts[key] = counts.get(key, 0) + weight
+    return counts
+
+
+def shares_of(group: str, labels: list, counts: dict, samples: int, truths: dict,
+              slack: float) -> list[Share]:
+    visits = [duration for label in labels for duration in truths.get(label, ())]
+    total, squares = sum(visits), sum(duration * duration for duration in visits)
+    whole = sum(counts.get((group, label), 0) for label in labels)
+    if not total:
+        return []
+    effective = 1 / (1 / samples + squares / (total * total)) if samples else 0.0
+    return [Share(group, label, sum(truths.get(label, ())) / total,
+                  counts.get((group, label), 0) / whole if whole else 0.0, samples, effective,
+                  slack) for label in labels]
+
+
+def shown(symbols: tuple) -> str:
+    """The stack on one line; a function that repeats is shown once, with its number."""
+    parts: list[list] = []
+    for symbol in symbols:
+        if parts and parts[-1][0] == symbol:
+            parts[-1][1] += 1
+        else:
+            parts.append([symbol, 1])
+    return ";".join(name if count == 1 else f"{name}×{count}" for name, count in parts)
+
+
+def now_ns() -> int:
+    return time.monotonic_ns()
