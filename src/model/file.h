@@ -23,4 +23,7 @@ struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
 /* Append the whole profile to an open file. */
 int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err);
 
+/* The same with blocks as they are, for a reader without zstd: the viewer's engine in a browser. */
+int fm_file_save_plain(const struct fm_profile *p, int fd, struct fm_error *err);
+
 #endif

@@ -25,7 +25,7 @@
 struct saver {
     const struct fm_profile *p;
     struct fm_writer writer;
-    struct fm_compressor *compressor;
+    struct fm_compressor *compressor; /* NULL: blocks as they are */
     int rc; /* 0, or the negative errno of the first failure */
     struct fm_buffer columns[MAX_COLUMNS];
     uint32_t rows, width; /* of the table being gathered */
@@ -40,8 +40,10 @@ struct saver {
 
 static void write_block(struct saver *s, uint16_t type)
 {
-    if (!s->rc)
+    if (!s->rc && s->compressor)
         s->rc = fm_compressor_block(s->compressor, &s->writer, type, s->block.data, s->block.len);
+    else if (!s->rc)
+        s->rc = fm_writer_block(&s->writer, type, s->block.data, s->block.len);
     fm_buffer_clear(&s->block);
 }
 
@@ -446,11 +448,13 @@ static void save_sources(struct saver *s)
     }
 }
 
-int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err)
+static int save(const struct fm_profile *p, int fd, struct fm_compressor *compressor,
+                struct fm_error *err)
 {
-    struct saver s = { .p = p, .next_string = 1, .strings_first = 1 };
+    struct saver s = {
+        .p = p, .compressor = compressor, .next_string = 1, .strings_first = 1
+    };
     fm_writer_init(&s.writer, fd);
-    s.compressor = fm_compressor_new();
     s.string_ids = fm_calloc(fm_strings_count(p->strings), sizeof *s.string_ids);
     s.rc = fm_writer_start(&s.writer);
     save_metrics(&s);
@@ -469,8 +473,20 @@ int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err)
     fm_buffer_release(&s.block);
     fm_buffer_release(&s.strings);
     free(s.string_ids);
-    fm_compressor_free(s.compressor);
     if (s.rc)
         return fm_error_set_errno(err, FM_CANNOT_WRITE, -s.rc, "writing the recording");
     return FM_OK;
+}
+
+int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err)
+{
+    struct fm_compressor *compressor = fm_compressor_new();
+    int status = save(p, fd, compressor, err);
+    fm_compressor_free(compressor);
+    return status;
+}
+
+int fm_file_save_plain(const struct fm_profile *p, int fd, struct fm_error *err)
+{
+    return save(p, fd, NULL, err);
 }

@@ -1,0 +1,36 @@
+import test from "node:test";
+import assert from "node:assert/strict";
+import { open, shop, report, contexts, drawn, boxPaths, choose, shot, settle } from "./page.js";
+
+const before = () => shop("before", "400");
+const after = () => shop("after", "400", "slow");
+
+test("two recordings are compared in every view", async (t) => {
+  const page = await open(t, [after(), before()]);
+  await choose(page, "Against", "1");
+  await page.waitForFunction(() => window.fathomTest.drawn().boxes.some((b) => b.base > 0));
+  await shot(page, "diff-flame");
+  const [now, then] = [contexts(after()), contexts(before())];
+  for (const { path, box } of await boxPaths(page, await drawn(page))) {
+    assert.equal(box.value, now.get(path)?.total ?? 0, path);
+    assert.equal(box.base, then.get(path)?.total ?? 0, path);
+  }
+  await page.keyboard.press("2");
+  await shot(page, "diff-functions");
+  const rows = (await drawn(page)).rows;
+  const change = (name) =>
+    report(after(), "-n", "all").functions.find((f) => f.qualname === name).self_ns -
+    report(before(), "-n", "all").functions.find((f) => f.qualname === name).self_ns;
+  assert.equal(rows[0].name, "price", "what grew most comes first");
+  assert.ok(change("price") > 0);
+  assert.equal(await page.locator(".rows .row").first().locator(".more").count(), 2);
+  await page.getByRole("button", { name: "Relative" }).click();
+  assert.match(await page.locator(".rows .row").first().innerText(), /%|new/);
+  for (const view of ["callers", "tree", "bottomup", "graph", "sunburst"]) {
+    await page.locator(`#tabs [data-view="${view}"]`).click();
+    await settle(page);
+    await shot(page, `diff-${view}`);
+    assert.ok(await drawn(page));
+  }
+  assert.deepEqual(page.troubles, []);
+});

@@ -1,0 +1,27 @@
+import test from "node:test";
+import assert from "node:assert/strict";
+import { open, waits, report, drawn, shot, choose } from "./page.js";
+
+test("states and waits of a sampled program", async (t) => {
+  const page = await open(t, waits(), { hash: "view=states" });
+  await shot(page, "states-light");
+  const result = await drawn(page);
+  const truth = report(waits(), "--states", "-n", "all");
+  const names = await page.evaluate(() => window.fathomTest.summary().states);
+  const rows = truth.functions;
+  for (const f of rows) {
+    const mine = result.rows.find((r) => r.name === f.qualname && Math.abs(r.own - f.self_ns) < 1);
+    if (!f.self_ns) continue;
+    assert.ok(mine, f.qualname);
+    names.forEach((name, k) => assert.equal(mine.states[k], f.states_ns[name], `${f.qualname} ${name}`));
+  }
+  await page.keyboard.press("1");
+  await choose(page, "Colour", "state");
+  await shot(page, "flame-states");
+  assert.ok((await drawn(page)).total > 0);
+  await page.locator('#tabs [data-view="waits"]').click();
+  await shot(page, "waits-light");
+  assert.ok((await drawn(page)).waits.length > 0);
+  await page.locator('#tabs [data-view="run"]').click();
+  assert.match((await drawn(page)).text, /samples/);
+});

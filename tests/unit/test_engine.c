@@ -1,0 +1,729 @@
+/*
+ * The viewer's engine, compiled natively: the same C that runs in the browser, against numbers that
+ * were worked out by hand.
+ *
+ * The profile of most tests, as "function calls×total": of it, each function's own time is in
+ * brackets.
+ *
+ *     main 1×100 [20]
+ *         a 2×60 [30]
+ *             b 3×30 [20]
+ *                 a 1×10 [10]
+ *         b 1×20 [20]
+ */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/crc32c.h"
+#include "capture/format.h"
+#include "engine.h"
+#include "layers.h"
+#include "model/file.h"
+#include "scratch_file.h"
+#include "view.h"
+
+static struct fm_profile *example(void)
+{
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7);
+    fm_profile_add(p, FM_METRIC_TOTAL, root, 100);
+    uint32_t top = fx_node(p, root, "main", 1, 100);
+    uint32_t a = fx_node(p, top, "a", 2, 60);
+    uint32_t b = fx_node(p, a, "b", 3, 30);
+    fx_node(p, b, "a", 1, 10);
+    fx_node(p, top, "b", 1, 20);
+    return p;
+}
+
+static uint32_t func_named(const struct fm_engine *e, const char *name)
+{
+    for (uint32_t i = 0; i < e->functions.len; i++)
+        if (strcmp(fm_strings_get(e->strings, e->functions.data[i].name), name) == 0)
+            return i;
+    fail_msg("there is no function %s", name);
+    return FM_NONE;
+}
+
+/* A view by "key=value" words, ended by NULL. */
+static struct fm_view *view_of(struct fm_engine *e, const char *const *words)
+{
+    fm_autobuffer text = FM_BUFFER_INIT;
+    for (; *words; words++) {
+        const char *equal = strchr(*words, '=');
+        fm_buffer_add(&text, *words, (size_t)(equal - *words));
+        fm_buffer_add(&text, "", 1);
+        fm_buffer_add(&text, equal + 1, strlen(equal + 1) + 1);
+    }
+    int id = fm_engine_view_new(e, text.data, text.len);
+    assert_true(id >= 0);
+    return e->views[id];
+}
+
+#define VIEW(e, ...) view_of((e), (const char *const[]){ "recording=0", __VA_ARGS__, NULL })
+
+static uint32_t u32_at(const struct fm_result *r, uint32_t column, uint32_t row)
+{
+    assert_true(column < r->columns && r->column[column].type == FM_RESULT_U32 && row < r->rows);
+    return ((const uint32_t *)r->column[column].data)[row];
+}
+
+static double f64_at(const struct fm_result *r, uint32_t column, uint32_t row)
+{
+    assert_true(column < r->columns && r->column[column].type == FM_RESULT_F64 && row < r->rows);
+    return ((const double *)r->column[column].data)[row];
+}
+
+static uint32_t row_of(const struct fm_result *r, uint32_t column, uint32_t func)
+{
+    for (uint32_t i = 0; i < r->rows; i++)
+        if (u32_at(r, column, i) == func)
+            return i;
+    fail_msg("function %u has no row", func);
+    return 0;
+}
+
+static void assert_box(const struct fm_engine *e, uint32_t row, const char *name, uint32_t depth,
+                       double start, double width, double self)
+{
+    const struct fm_result *r = &e->results[0];
+    assert_int_equal(u32_at(r, 1, row), func_named(e, name));
+    assert_int_equal(u32_at(r, 2, row), depth);
+    assert_true(f64_at(r, 4, row) == start);
+    assert_true(f64_at(r, 5, row) == width);
+    assert_true(f64_at(r, 7, row) == self);
+}
+
+static const struct fm_layout_query everything = { .depth = 100 };
+
+static void test_layout(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    assert_int_equal(fm_engine_add(&e, example(), "example"), 0);
+    struct fm_view *v = VIEW(&e, "together=1");
+    assert_int_equal(v->nodes, 6);
+    assert_int_equal(v->depth, 4);
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_int_equal(e.results[0].rows, 6);
+    assert_box(&e, 0, "everything", 0, 0, 100, 0);
+    assert_box(&e, 1, "main", 1, 0, 100, 20);
+    assert_box(&e, 2, "a", 2, 0, 60, 30);
+    assert_box(&e, 3, "b", 2, 60, 20, 20);
+    assert_box(&e, 4, "b", 3, 0, 30, 20);
+    assert_box(&e, 5, "a", 4, 0, 10, 10);
+    assert_int_equal(u32_at(&e.results[0], 3, 5), 4);
+    assert_int_equal(u32_at(&e.results[0], 3, 0), FM_NONE);
+    /* A quarter of the whole: the two of 30 and 60 stay, those of 20 and 10 go. */
+    struct fm_layout_query q = { .depth = 100, .cut = 0.25 };
+    assert_int_equal(fm_view_layout(v, &q), 0);
+    assert_int_equal(e.results[0].rows, 4);
+    assert_true(e.results[0].scalars[0] == 2);
+    q = (struct fm_layout_query){ .depth = 2 };
+    assert_int_equal(fm_view_layout(v, &q), 0);
+    assert_int_equal(e.results[0].rows, 4);
+    assert_true(e.results[0].scalars[1] == 1); /* a has a callee; b has none */
+    /* Calls: a node's own, and those below it. */
+    q = (struct fm_layout_query){ .depth = 100, .metric = FM_ENGINE_CALLS };
+    assert_int_equal(fm_view_layout(v, &q), 0);
+    assert_box(&e, 1, "main", 1, 0, 8, 1);
+    assert_box(&e, 2, "a", 2, 0, 6, 2);
+    q.order = FM_ORDER_NAME;
+    q.metric = FM_ENGINE_TOTAL;
+    q.root = 2;
+    assert_int_equal(fm_view_layout(v, &q), 0);
+    assert_box(&e, 0, "a", 0, 0, 60, 30);
+    fm_engine_release(&e);
+}
+
+static void assert_row(const struct fm_engine *e, const char *name, double calls, double primitive,
+                       double self, double total)
+{
+    const struct fm_result *r = &e->results[0];
+    uint32_t row = row_of(r, 0, func_named(e, name));
+    assert_true(f64_at(r, 2, row) == calls);
+    assert_true(f64_at(r, 3, row) == primitive);
+    assert_true(f64_at(r, 4, row) == self);
+    assert_true(f64_at(r, 5, row) == total);
+}
+
+static void assert_neighbour(struct fm_engine *e, struct fm_view *v, const char *func, bool callers,
+                             const char *other, double calls, double total)
+{
+    const struct fm_result *r = &e->results[0];
+    assert_int_equal(fm_view_neighbours(v, func_named(e, func), FM_ENGINE_TOTAL, callers), 0);
+    uint32_t row = row_of(r, 0, *other ? func_named(e, other) : 0);
+    assert_true(f64_at(r, 1, row) == calls);
+    assert_true(f64_at(r, 3, row) == total);
+}
+
+static void test_tables(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, example(), "example");
+    struct fm_view *v = VIEW(&e, "together=0");
+    assert_int_equal(v->nodes, 7); /* the thread is a node here */
+    assert_int_equal(fm_view_table(v, FM_ENGINE_TOTAL), 0);
+    assert_int_equal(e.results[0].rows, 3);
+    assert_true(e.results[0].scalars[0] == 100);
+    assert_row(&e, "main", 1, 1, 20, 100);
+    assert_row(&e, "a", 3, 2, 40, 60);
+    assert_row(&e, "b", 4, 4, 40, 50);
+    assert_neighbour(&e, v, "a", true, "main", 2, 60);
+    assert_neighbour(&e, v, "a", true, "b", 1, 10);
+    assert_neighbour(&e, v, "a", false, "b", 3, 30);
+    assert_neighbour(&e, v, "main", false, "b", 1, 20);
+    assert_neighbour(&e, v, "main", true, "", 1, 100);
+    /* a and what is below it, once; b outside of it, too. */
+    uint32_t funcs[2] = { func_named(&e, "a"), func_named(&e, "b") };
+    assert_int_equal(fm_view_matched(v, funcs, 1, FM_ENGINE_TOTAL), 0);
+    assert_true(e.results[0].scalars[0] == 60 && e.results[0].scalars[2] == 2);
+    assert_int_equal(fm_view_matched(v, funcs, 2, FM_ENGINE_TOTAL), 0);
+    assert_true(e.results[0].scalars[0] == 80 && e.results[0].scalars[2] == 4);
+    fm_engine_release(&e);
+}
+
+static void assert_kid(const struct fm_engine *e, const char *name, double value)
+{
+    const struct fm_result *r = &e->results[0];
+    assert_true(f64_at(r, 3, row_of(r, 1, func_named(e, name))) == value);
+}
+
+static uint32_t kid_node(const struct fm_engine *e, const char *name)
+{
+    const struct fm_result *r = &e->results[0];
+    return u32_at(r, 0, row_of(r, 1, func_named(e, name)));
+}
+
+static void test_reversed(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, example(), "example");
+    struct fm_view *v = VIEW(&e, "reversed=1");
+    assert_int_equal(fm_view_children(v, 0, FM_ENGINE_TOTAL, 100, false), 0);
+    assert_int_equal(e.results[0].rows, 3);
+    assert_kid(&e, "a", 40);
+    assert_kid(&e, "b", 40);
+    assert_kid(&e, "main", 20);
+    uint32_t a = kid_node(&e, "a");
+    assert_int_equal(fm_view_children(v, a, FM_ENGINE_TOTAL, 100, false), 0);
+    assert_int_equal(e.results[0].rows, 2);
+    assert_kid(&e, "main", 30); /* a called by main, itself */
+    assert_kid(&e, "b", 10);
+    uint32_t b = kid_node(&e, "b");
+    assert_int_equal(fm_view_path(v, b), 0);
+    assert_int_equal(e.results[0].rows, 2);
+    uint32_t path[2] = { func_named(&e, "a"), func_named(&e, "b") };
+    assert_int_equal(fm_view_find(v, path, 2), b);
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_true(f64_at(&e.results[0], 5, 0) == 100);
+
+    char option[32];
+    snprintf(option, sizeof option, "callersOf=%u", func_named(&e, "b"));
+    v = VIEW(&e, option);
+    assert_int_equal(fm_view_children(v, 0, FM_ENGINE_TOTAL, 100, false), 0);
+    assert_int_equal(e.results[0].rows, 1);
+    assert_kid(&e, "b", 50);
+    assert_int_equal(fm_view_children(v, kid_node(&e, "b"), FM_ENGINE_TOTAL, 100, false), 0);
+    assert_kid(&e, "a", 30);
+    assert_kid(&e, "main", 20);
+    fm_engine_release(&e);
+}
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, example(), "example");
+    /* Without a: its 30 go to main, the inner 10 to b; both b become one. */
+    struct fm_view *v = VIEW(&e, "together=1", "fold=glob:a");
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_int_equal(e.results[0].rows, 3);
+    assert_box(&e, 1, "main", 1, 0, 100, 50);
+    assert_box(&e, 2, "b", 2, 0, 50, 50);
+    /* What begins with the outermost a. */
+    char option[32];
+    snprintf(option, sizeof option, "root=id:%u", func_named(&e, "a"));
+    v = VIEW(&e, "together=1", option);
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_int_equal(e.results[0].rows, 4);
+    assert_box(&e, 1, "a", 1, 0, 60, 30);
+    /* Paths with b: main and a keep what is left below them. */
+    v = VIEW(&e, "together=1", "keep=glob:b");
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_box(&e, 1, "main", 1, 0, 50, 0);
+    assert_box(&e, 2, "a", 2, 0, 30, 0);
+    /* One file, one module. */
+    v = VIEW(&e, "together=1", "byModule=1");
+    assert_int_equal(v->nodes, 2);
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_box(&e, 1, "app", 1, 0, 100, 100);
+    fm_engine_release(&e);
+}
+
+static void test_modules(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t kind;
+        const char *file, *module;
+        bool library;
+    } cases[] = {
+        { FM_FUNCTION_PYTHON, "/srv/app/main.py", "main", false },
+        { FM_FUNCTION_PYTHON, "/srv/app/util/text.py", "util.text", false },
+        { FM_FUNCTION_PYTHON, "/usr/lib/python3.11/json/decoder.py", "json.decoder", true },
+        { FM_FUNCTION_PYTHON, "/usr/lib/python3.11/json/__init__.py", "json", true },
+        { FM_FUNCTION_PYTHON, "/v/lib/python3.12/site-packages/numpy/core.py", "numpy.core", true },
+        { FM_FUNCTION_PYTHON, "<frozen importlib._bootstrap>", "importlib._bootstrap", true },
+        { FM_FUNCTION_PYTHON, "<string>", "<string>", false },
+        { FM_FUNCTION_C, "", "<builtins>", true },
+    };
+    struct fm_engine e;
+    struct fm_profile *p = fm_profile_new();
+    for (size_t i = 0; i < FM_COUNT(cases); i++) {
+        char name[8];
+        snprintf(name, sizeof name, "f%zu", i);
+        struct fm_function f = { .kind = cases[i].kind,
+                                 .name = fm_profile_string(p, name),
+                                 .qualname = fm_profile_string(p, name),
+                                 .file = fm_profile_string(p, cases[i].file) };
+        fm_profile_function(p, &f);
+    }
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "modules");
+    for (size_t i = 0; i < FM_COUNT(cases); i++) {
+        char name[8];
+        snprintf(name, sizeof name, "f%zu", i);
+        const struct fm_engine_function *f = &e.functions.data[func_named(&e, name)];
+        assert_string_equal(fm_strings_get(e.strings, f->module), cases[i].module);
+        assert_int_equal(f->library, cases[i].library);
+    }
+    fm_engine_release(&e);
+}
+
+static void test_threads_together(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    struct fm_profile *p = example();
+    uint32_t root = fx_thread(p, 8);
+    fm_profile_add(p, FM_METRIC_TOTAL, root, 50);
+    uint32_t top = fx_node(p, root, "main", 1, 50);
+    fx_node(p, top, "c", 1, 5);
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "two threads");
+    struct fm_view *v = VIEW(&e, "together=1");
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_box(&e, 0, "everything", 0, 0, 150, 0);
+    assert_box(&e, 1, "main", 1, 0, 150, 65);
+    v = VIEW(&e, "together=0");
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_box(&e, 1, "thread 7 (pid 7)", 1, 0, 100, 0);
+    assert_box(&e, 2, "thread 8 (pid 8)", 1, 100, 50, 0);
+    v = VIEW(&e, "thread=1", "together=0");
+    assert_int_equal(fm_view_table(v, FM_ENGINE_TOTAL), 0);
+    assert_int_equal(e.results[0].rows, 2);
+    assert_row(&e, "main", 1, 1, 45, 50);
+    v = VIEW(&e, "process=0", "together=1");
+    assert_int_equal(fm_view_totals(v, FM_ENGINE_TOTAL), 0);
+    assert_true(e.results[0].scalars[0] == 100);
+    fm_engine_release(&e);
+}
+
+static void test_diff(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 9);
+    fm_profile_add(p, FM_METRIC_TOTAL, root, 120);
+    uint32_t top = fx_node(p, root, "main", 1, 120);
+    fx_node(p, top, "a", 5, 80);
+    fx_node(p, top, "c", 1, 30);
+    fm_engine_init(&e);
+    fm_engine_add(&e, example(), "after");
+    fm_engine_add(&e, p, "before");
+    struct fm_view *v = VIEW(&e, "base=1");
+    struct fm_layout_query q = { .depth = 100, .by = FM_BY_BOTH };
+    assert_int_equal(fm_view_layout(v, &q), 0);
+    const struct fm_result *r = &e.results[0];
+    assert_int_equal(r->rows, 7);
+    assert_box(&e, 1, "main", 1, 0, 220, 20);
+    assert_true(f64_at(r, 8, 1) == 120 && f64_at(r, 9, 1) == 10);
+    assert_box(&e, 2, "a", 2, 0, 140, 30);
+    assert_true(f64_at(r, 6, 2) == 60 && f64_at(r, 8, 2) == 80);
+    assert_box(&e, 3, "c", 2, 140, 30, 0);
+    assert_box(&e, 4, "b", 2, 170, 20, 20);
+    assert_int_equal(fm_view_table(v, FM_ENGINE_TOTAL), 0);
+    assert_row(&e, "a", 3, 2, 40, 60);
+    uint32_t row = row_of(r, 0, func_named(&e, "a"));
+    assert_true(f64_at(r, 10, row) == 5 && f64_at(r, 11, row) == 80 && f64_at(r, 12, row) == 80);
+    assert_row(&e, "c", 0, 0, 0, 0);
+    assert_true(r->scalars[0] == 100 && r->scalars[1] == 120);
+    fm_engine_release(&e);
+}
+
+/* Lines move between two recordings; lambdas of one file stay apart and are told by their order. */
+static void test_functions_are_found_again(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    for (uint32_t moved = 0; moved < 2; moved++) {
+        struct fm_profile *p = fm_profile_new();
+        uint32_t name = fm_profile_string(p, "<lambda>"), file = fm_profile_string(p, "x.py");
+        for (uint32_t i = 0; i < 2; i++)
+            fm_profile_function(p, &(struct fm_function){ .line = 10 + 5 * i + 100 * moved,
+                                                          .name = name,
+                                                          .qualname = name,
+                                                          .file = file });
+        fm_engine_add(&e, p, "lambdas");
+    }
+    const uint32_t *first = e.recordings[0]->func_of, *second = e.recordings[1]->func_of;
+    assert_int_not_equal(first[0], first[1]);
+    assert_int_equal(first[0], second[0]);
+    assert_int_equal(first[1], second[1]);
+    assert_int_equal(e.functions.data[first[0]].line, 10);
+    fm_engine_release(&e);
+}
+
+static void test_samples(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7);
+    uint32_t top = fx_node(p, root, "main", 0, 0), leaf = fx_node(p, top, "a", 0, 0);
+    fm_profile_add(p, FM_METRIC_SAMPLES, top, 2);
+    fm_profile_add(p, FM_METRIC_SAMPLES, leaf, 3);
+    fm_profile_add(p, FM_METRIC_STATE_PYTHON, top, 20);
+    fm_profile_add(p, FM_METRIC_STATE_C, leaf, 7);
+    fm_profile_add(p, FM_METRIC_STATE_LOCK, leaf, 11);
+    fm_profile_add(p, FM_METRIC_STATE_SLEEP, leaf, 13);
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "sampled");
+    struct fm_view *v = VIEW(&e, "together=1");
+    static const struct {
+        unsigned metric;
+        double whole, leaf;
+    } cases[] = { { FM_ENGINE_SAMPLES, 5, 3 },
+                  { FM_ENGINE_RUNNING, 27, 7 },
+                  { FM_ENGINE_WAITING, 24, 24 },
+                  { FM_ENGINE_STATES + FM_STATE_LOCK, 11, 11 } };
+    for (size_t i = 0; i < FM_COUNT(cases); i++) {
+        struct fm_view_values values = fm_view_values(v, 0, cases[i].metric);
+        assert_true(values.total[0] == cases[i].whole);
+        assert_true(values.total[2] == cases[i].leaf);
+    }
+    assert_int_equal(fm_view_table(v, FM_ENGINE_SAMPLES), 0);
+    const struct fm_result *r = &e.results[0];
+    uint32_t row = row_of(r, 0, func_named(&e, "a"));
+    const double *states = (const double *)r->column[10].data + (size_t)row * FM_STATE_COUNT;
+    assert_true(r->scalars[2] == 1 && states[FM_STATE_LOCK] == 11 && states[FM_STATE_PYTHON] == 0);
+    assert_int_equal(fm_engine_summary(&e, 0), 0);
+    assert_non_null(strstr(e.text.data, "\"sampling\":{\"samples\":5,"));
+    fm_engine_release(&e);
+}
+
+/* main calls a (50) and b (50); both call h, for 40 and 30: the estimate shares h out by callers.
+ */
+static void test_estimated_tree(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "main", "a", "b", "h" };
+    static const int64_t rows[][2] = { { 100, 0 }, { 50, 10 }, { 50, 20 }, { 70, 70 } };
+    static const uint32_t edges[][3] = { { 0, 1, 50 }, { 0, 2, 50 }, { 1, 3, 40 }, { 2, 3, 30 } };
+    struct fm_engine e;
+    struct fm_profile *p = fm_profile_new();
+    p->flat = fm_calloc(1, sizeof *p->flat);
+    for (size_t i = 0; i < 4; i++)
+        fm_vec_push(&p->flat->rows, ((struct fm_flat_row){ .func = fx_function(p, names[i]),
+                                                           .calls = 1,
+                                                           .primitive = 1,
+                                                           .total_ns = rows[i][0] * 1000000,
+                                                           .self_ns = rows[i][1] * 1000000 }));
+    for (size_t i = 0; i < 4; i++)
+        fm_vec_push(&p->flat->edges, ((struct fm_flat_edge){ .caller = edges[i][0],
+                                                             .callee = edges[i][1],
+                                                             .calls = 1,
+                                                             .primitive = 1,
+                                                             .total_ns = edges[i][2] * 1000000 }));
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "table");
+    assert_int_equal(fm_engine_summary(&e, 0), 0);
+    assert_non_null(strstr(e.text.data, "\"tree\":\"estimated\""));
+    assert_non_null(strstr(e.text.data, "\"processes\":[]"));
+    struct fm_view *v = VIEW(&e, "together=1");
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_int_equal(e.results[0].rows, 6);
+    assert_box(&e, 1, "main", 1, 0, 100e6, 0);
+    assert_box(&e, 2, "a", 2, 0, 50e6, 10e6);
+    assert_box(&e, 4, "h", 3, 0, 40e6, 40e6);
+    assert_box(&e, 5, "h", 3, 50e6, 30e6, 30e6);
+    /* The table is the one that came. */
+    assert_int_equal(fm_view_table(v, FM_ENGINE_TOTAL), 0);
+    assert_row(&e, "h", 1, 1, 70e6, 70e6);
+    assert_neighbour(&e, v, "h", true, "b", 1, 30e6);
+    fm_engine_release(&e);
+}
+
+static void test_graph(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, example(), "example");
+    struct fm_view *v = VIEW(&e, "together=1");
+    struct fm_graph_query q = { .root = FM_NONE, .leaf = FM_NONE };
+    assert_int_equal(fm_view_graph(v, &q), 0);
+    const struct fm_result *nodes = &e.results[0], *edges = &e.results[1], *points = &e.results[2];
+    assert_int_equal(nodes->rows, 3);
+    assert_int_equal(edges->rows, 4);
+    uint32_t top = row_of(nodes, 0, func_named(&e, "main")),
+             a = row_of(nodes, 0, func_named(&e, "a")), b = row_of(nodes, 0, func_named(&e, "b"));
+    /* main above a above b: b's call of a goes back up. */
+    assert_int_equal(u32_at(nodes, 1, top), 0);
+    assert_int_equal(u32_at(nodes, 1, a), 1);
+    assert_int_equal(u32_at(nodes, 1, b), 2);
+    for (uint32_t i = 0; i < edges->rows; i++) {
+        uint32_t first = u32_at(edges, 2, i), last = first + u32_at(edges, 3, i) - 1;
+        bool up = u32_at(edges, 0, i) == b && u32_at(edges, 1, i) == a;
+        assert_true(up ? f64_at(points, 1, first) > f64_at(points, 1, last)
+                       : f64_at(points, 1, first) < f64_at(points, 1, last));
+        assert_true(f64_at(points, 0, first) == f64_at(nodes, 2, u32_at(edges, 0, i)));
+    }
+    q.node_cut = 0.55; /* main 100 %, a 60 %; not b, 50 % */
+    assert_int_equal(fm_view_graph(v, &q), 0);
+    assert_int_equal(nodes->rows, 2);
+    assert_int_equal(edges->rows, 1);
+    assert_true(nodes->scalars[2] == 1);
+    q = (struct fm_graph_query){ .root = func_named(&e, "b"), .leaf = FM_NONE };
+    assert_int_equal(fm_view_graph(v, &q), 0);
+    assert_int_equal(nodes->rows, 2); /* b and a, which call each other */
+    fm_engine_release(&e);
+}
+
+/* A random graph: boxes of a layer do not overlap, forward edges go down, same input same output.
+ */
+static void test_layers(void **state)
+{
+    (void)state;
+    enum { NODES = 120, EDGES = 400 };
+    static uint32_t layer[2][NODES];
+    static double x[2][NODES], y[2][NODES];
+    for (int run = 0; run < 2; run++) {
+        static struct fm_layers_edge edge[EDGES];
+        uint32_t seed = 1;
+        for (int i = 0; i < EDGES; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            uint32_t from = (seed >> 8) % NODES;
+            seed = seed * 1664525u + 1013904223u;
+            edge[i] =
+                (struct fm_layers_edge){ .from = from, .to = (seed >> 8) % NODES, .weight = 1 };
+        }
+        struct fm_layers g = { .nodes = NODES,
+                               .edges = EDGES,
+                               .edge = edge,
+                               .layer = layer[run],
+                               .x = x[run],
+                               .y = y[run] };
+        fm_layers_place(&g);
+        for (int i = 0; i < NODES; i++) {
+            assert_true(x[run][i] >= 0.5 && x[run][i] <= g.width - 0.5);
+            assert_true(y[run][i] >= 0.5 && y[run][i] <= g.height - 0.5);
+            for (int k = 0; k < i; k++)
+                if (layer[run][i] == layer[run][k])
+                    assert_true(x[run][i] - x[run][k] >= 1.2 - 1e-6 ||
+                                x[run][k] - x[run][i] >= 1.2 - 1e-6);
+        }
+        for (int i = 0; i < EDGES; i++)
+            if (edge[i].from != edge[i].to)
+                assert_int_not_equal(layer[run][edge[i].from], layer[run][edge[i].to]);
+        fm_vec_release(&g.points);
+    }
+    assert_memory_equal(x[0], x[1], sizeof x[0]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+}
+
+static void test_source(void **state)
+{
+    (void)state;
+    static const char text[] = "def m():\n    pass\n";
+    struct fm_engine e;
+    struct fm_profile *p = example();
+    uint32_t func = fx_function(p, "main"), file = fm_profile_string(p, "app.py");
+    for (uint32_t line = 3; line > 1; line--) {
+        struct fm_line *row = fm_lines_add(&p->lines, 0, func, line, false);
+        row->hits = line * 10;
+        row->total_ns = line * 100;
+        row->self_ns = line;
+    }
+    fm_lines_sort(&p->lines);
+    fm_vec_push(&p->sources,
+                ((struct fm_source){ .file = file, .text = fm_profile_string(p, text) }));
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "lines");
+    assert_int_equal(fm_engine_source(&e, 0, "app.py", 6, FM_NONE), 0);
+    const struct fm_result *r = &e.results[0];
+    assert_int_equal(r->rows, 2);
+    assert_int_equal(u32_at(r, 0, 0), 2);
+    assert_true(f64_at(r, 2, 1) == 30 && f64_at(r, 3, 0) == 200 && f64_at(r, 4, 1) == 3);
+    assert_string_equal(fm_buffer_text(&e.text), text);
+    assert_int_equal(e.results[1].rows, 3); /* main, a, b */
+    assert_int_equal(fm_engine_source(&e, 0, "other.py", 8, FM_NONE), 0);
+    assert_int_equal(r->rows, 0);
+    assert_true(r->scalars[0] == 3 && r->scalars[1] == 0);
+    fm_engine_release(&e);
+}
+
+static void test_names_are_text(void **state)
+{
+    (void)state;
+    static const char evil[] = "\"</script>\\\n\x01";
+    struct fm_engine e;
+    struct fm_profile *p = fm_profile_new();
+    fx_function(p, evil);
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, evil);
+    assert_int_equal(fm_engine_functions(&e, 1), 0);
+    assert_non_null(strstr(e.text.data, "\"name\":\"\\u0022</script>\\u005c\\u000a\\u0001\""));
+    fm_engine_release(&e);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    assert_int_equal(fm_engine_open(&e, "nonsense", 8, "x"), -1);
+    assert_non_null(strstr(e.err.text, "not a Fathom recording"));
+    assert_int_equal(fm_engine_summary(&e, 0), -1);
+    assert_int_equal(fm_engine_summary(&e, -1), -1);
+    assert_int_equal(fm_engine_view_new(&e,
+                                        "recording\0"
+                                        "0",
+                                        12),
+                     -1);
+    fm_engine_add(&e, example(), "example");
+    assert_int_equal(fm_engine_view_new(&e, "recording", 10), -1);
+    assert_int_equal(fm_engine_view_new(&e,
+                                        "recording\0"
+                                        "0\0shape\0round",
+                                        24),
+                     -1);
+    struct fm_view *v = VIEW(&e, "together=1");
+    struct fm_layout_query q = { .depth = 9, .metric = 99 };
+    assert_int_equal(fm_view_layout(v, &q), -1);
+    q = (struct fm_layout_query){ .depth = 9, .root = 6 };
+    assert_int_equal(fm_view_layout(v, &q), -1);
+    assert_int_equal(fm_view_children(v, 6, 0, 10, false), -1);
+    assert_int_equal(fm_view_table(v, 99), -1);
+    fm_engine_close(&e, 0);
+    assert_null(fm_engine_view(&e, 0));
+    for (int i = 0; i < FM_ENGINE_RECORDINGS; i++)
+        assert_int_equal(fm_engine_add(&e, example(), "x"), i);
+    assert_int_equal(fm_engine_add(&e, example(), "x"), -1);
+    fm_engine_release(&e);
+}
+
+/* ---- damaged recordings ---- */
+
+static void use_everything(struct fm_engine *e, int recording)
+{
+    static const char *const shapes[] = { "together=1",     "together=0",  "byModule=1",
+                                          "reversed=1",     "fold=glob:a", "keep=glob:b",
+                                          "foldLibraries=1" };
+    assert_int_equal(fm_engine_summary(e, recording), 0);
+    assert_int_equal(fm_engine_functions(e, 0), 0);
+    fm_engine_source(e, recording, "app.py", 6, FM_NONE);
+    for (size_t i = 0; i < FM_COUNT(shapes); i++) {
+        struct fm_view *v = VIEW(e, shapes[i]);
+        struct fm_graph_query q = { .root = FM_NONE, .leaf = FM_NONE };
+        for (unsigned metric = 0; metric < FM_ENGINE_SUSPENDED; metric++) {
+            struct fm_layout_query layout = { .depth = 100, .metric = metric };
+            assert_int_equal(fm_view_layout(v, &layout), 0);
+            assert_int_equal(fm_view_table(v, metric), 0);
+            assert_int_equal(fm_view_children(v, 0, metric, 100, false), 0);
+        }
+        assert_int_equal(fm_view_graph(v, &q), 0);
+        for (int k = 0; k < FM_ENGINE_VIEWS; k++)
+            fm_engine_view_free(e, k);
+    }
+}
+
+static uint32_t number_at(const uint8_t *at)
+{
+    uint32_t number;
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
+/* Make the checksums right again, so that the damage gets past them. */
+static void reseal(uint8_t *bytes, size_t len)
+{
+    size_t at = FM_FILE_HEADER_BYTES;
+    while (at + FM_BLOCK_HEADER_BYTES <= len) {
+        uint8_t *head = bytes + at;
+        size_t stored = number_at(head + 8);
+        if (stored > len - at - FM_BLOCK_HEADER_BYTES)
+            return;
+        uint32_t crc = fm_crc32c(0, head + FM_BLOCK_HEADER_BYTES, stored);
+        memcpy(head + 16, &crc, sizeof crc);
+        crc = fm_crc32c(0, head, 20);
+        memcpy(head + 20, &crc, sizeof crc);
+        at += FM_BLOCK_HEADER_BYTES + stored;
+    }
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    struct fm_profile *p = example();
+    struct fm_error err = FM_ERROR_INIT;
+    int fd = fx_file();
+    assert_int_equal(fm_file_save_plain(p, fd, &err), 0);
+    fm_profile_free(p);
+    size_t len;
+    fm_autofree uint8_t *whole = fx_file_bytes(fd, &len);
+    fm_autofree uint8_t *bytes = fm_malloc(len);
+    uint32_t seed = 1;
+    for (int run = 0; run < 5000; run++) {
+        struct fm_engine e;
+        size_t cut = len;
+        memcpy(bytes, whole, len);
+        for (int k = 0; k < 1 + run % 4; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            bytes[(seed >> 8) % (uint32_t)len] ^= (uint8_t)(seed >> 3);
+        }
+        if (run % 4)
+            reseal(bytes, len);
+        if (run % 5 == 0)
+            cut = (seed >> 8) % (uint32_t)len;
+        fm_engine_init(&e);
+        if (fm_engine_open(&e, bytes, cut, "damaged") == 0)
+            use_everything(&e, 0);
+        fm_engine_release(&e);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layout),   cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_reversed), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_modules),  cmocka_unit_test(test_threads_together),
+        cmocka_unit_test(test_diff),     cmocka_unit_test(test_functions_are_found_again),
+        cmocka_unit_test(test_samples),  cmocka_unit_test(test_estimated_tree),
+        cmocka_unit_test(test_graph),    cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_source),   cmocka_unit_test(test_names_are_text),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

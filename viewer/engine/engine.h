@@ -1,0 +1,134 @@
+/*
+ * The viewer's engine: recordings, shaped and laid out for drawing. viewer/ENGINE.md describes what
+ * the page sees of it; exports.c is the border to WebAssembly.
+ *
+ * Model. An engine holds recordings and one table of functions for all of them, so that a function
+ * has one id whatever recording or view it shows up in. A view is one recording (or two, to be
+ * compared) shaped for showing: scope, folding, grouping. Its nodes are numbered so that the nodes
+ * below v are v + 1 … end[v] − 1; hence "is below", "outermost" and sums need no stack. Metrics are
+ * columns made of the recording's when first asked for.
+ *
+ * Numbers are doubles: exact up to 2^53 (104 days in ns), and what JavaScript has.
+ * Results live in the engine until the next call. Everything that comes from a recording is
+ * bounded. Threads: none. Does not draw, does not read files.
+ */
+#ifndef FM_ENGINE_ENGINE_H
+#define FM_ENGINE_ENGINE_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/strings.h"
+#include "base/vec.h"
+#include "model/flat.h"
+#include "model/profile.h"
+
+#define FM_ENGINE_RECORDINGS 16
+#define FM_ENGINE_VIEWS      64
+#define FM_ENGINE_ROWS       200000u /* that any result has at most */
+
+/* ---- metrics: the same numbers for every recording ---- */
+
+enum fm_engine_metric {
+    FM_ENGINE_TOTAL,
+    FM_ENGINE_CALLS, /* resumes included */
+    FM_ENGINE_SUSPENDED,
+    FM_ENGINE_SAMPLES,
+    FM_ENGINE_RUNNING, /* Python or C */
+    FM_ENGINE_WAITING, /* the other states */
+    FM_ENGINE_STATES,  /* the first state; the others follow */
+    FM_ENGINE_METRICS = FM_ENGINE_STATES + FM_STATE_COUNT
+};
+
+/* The columns of the model (a bit each) that add up to a metric. */
+uint32_t fm_engine_metric_columns(unsigned metric);
+const char *fm_engine_metric_key(unsigned metric);
+bool fm_engine_metric_is_there(const struct fm_profile *p, unsigned metric);
+
+/* ---- functions ---- */
+
+enum { FM_ENGINE_KIND_MODULE = FM_FUNCTION_ROOT + 1, FM_ENGINE_KIND_EVERYTHING };
+
+struct fm_engine_function {
+    uint8_t kind, flags; /* enum fm_function_kind, or one of the two above */
+    bool library;        /* not the user's own code */
+    uint32_t line, twin;
+    uint32_t name, qualname, file, module; /* strings of the engine */
+    uint32_t module_func;                  /* the module as a function, FM_NONE until asked for */
+};
+
+/* ---- results ---- */
+
+enum fm_result_type { FM_RESULT_U32, FM_RESULT_F64 };
+
+struct fm_result_column {
+    void *data;
+    uint32_t type, values; /* values: numbers in the column, a multiple of the rows */
+};
+
+#define FM_RESULT_COLUMNS 16
+#define FM_RESULT_SCALARS 8
+
+/* The layout of this struct is known to engine.js. */
+struct fm_result {
+    uint32_t rows, columns;
+    double scalars[FM_RESULT_SCALARS];
+    struct fm_result_column column[FM_RESULT_COLUMNS];
+};
+
+/* Empty the result, then add columns of `rows` numbers (zeros). */
+void fm_result_begin(struct fm_result *r, uint32_t rows);
+uint32_t *fm_result_u32(struct fm_result *r);
+double *fm_result_f64(struct fm_result *r);
+double *fm_result_f64_wide(struct fm_result *r, uint32_t width); /* `width` numbers per row */
+void fm_result_release(struct fm_result *r);
+
+/* ---- recordings and the engine ---- */
+
+struct fm_recording {
+    struct fm_profile *p;
+    char *name;
+    uint32_t *func_of;   /* by function of the profile: id in the engine */
+    uint32_t *thread_of; /* by thread: its root as a function of the engine */
+    bool estimated;      /* the tree was made of a table; its process and thread are inventions */
+    uint32_t processes, threads, nodes; /* that were really there */
+};
+
+struct fm_view;
+
+struct fm_engine {
+    struct fm_recording *recordings[FM_ENGINE_RECORDINGS];
+    struct fm_view *views[FM_ENGINE_VIEWS];
+    struct fm_strings *strings;
+    struct fm_strings *keys; /* a function's id is the id of its key */
+    FM_VEC(struct fm_engine_function) functions;
+    struct fm_result results[3];
+    struct fm_buffer text;
+    struct fm_error err;
+};
+
+void fm_engine_init(struct fm_engine *e);
+void fm_engine_release(struct fm_engine *e);
+
+/* Take a profile over (fm_engine_open: read one). A number, or −1 and e->err. */
+int fm_engine_add(struct fm_engine *e, struct fm_profile *p, const char *name);
+int fm_engine_open(struct fm_engine *e, const void *bytes, size_t len, const char *name);
+void fm_engine_close(struct fm_engine *e, int recording);
+struct fm_recording *fm_engine_recording(struct fm_engine *e, int recording); /* or NULL */
+
+/* Give the functions and threads of a recording their ids. functions.c */
+void fm_engine_name(struct fm_engine *e, struct fm_recording *r);
+uint32_t fm_engine_module_of(struct fm_engine *e, uint32_t func);
+/* Make a tree of the table of a profile that came without one. estimate.c */
+void fm_recording_estimate(struct fm_recording *r);
+
+/* JSON into e->text. summary.c, functions.c */
+int fm_engine_summary(struct fm_engine *e, int recording);
+int fm_engine_functions(struct fm_engine *e, uint32_t from);
+
+/* Lines of a file into results[0], its functions into results[1], its text into e->text. source.c
+ * Scalars of results[0]: state of the text (3: none), 1 if there is text, 1 if there are states. */
+int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_t len,
+                     uint32_t process);
+
+#endif

@@ -1,0 +1,355 @@
+/**
+ * The engine as the page sees it: recordings, views, results as typed arrays. viewer/ENGINE.md is its manual.
+ *
+ * Owns the WebAssembly instance and everything about its memory; nothing outside this file knows an address.
+ * Results are copied out of the engine's memory, so they stay valid whatever is called next.
+ */
+
+/** A sentence for the user about what could not be done. */
+export class EngineError extends Error {}
+
+const noId = 0xffffffff;
+const engineOrders = ["heavy", "name", "recorded"];
+const engineWidths = ["value", "base", "both"];
+const sourceStates = ["file", "generated", "changed", "none"];
+
+/**
+ * @typedef {{ id: number, name: string, qualname: string, file: string, line: number, twin: number, kind: string,
+ *   flags: number, module: string, library: boolean }} FunctionInfo
+ * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean }} MetricInfo
+ * @typedef {{ recording: number, base?: number, process?: number, thread?: number,
+ *   threads?: "apart"|"together", fold?: (string|number)[], foldLibraries?: boolean,
+ *   keep?: (string|number)[], root?: (string|number)[], group?: "function"|"module",
+ *   reversed?: boolean, callersOf?: number }} ViewOptions
+ * @typedef {{ length: number, scalars: number[], columns: (Uint32Array|Float64Array)[] }} RawResult
+ * @typedef {{ length: number, node: Uint32Array, func: Uint32Array, depth: Uint32Array,
+ *   parent: Uint32Array, start: Float64Array, width: Float64Array, value: Float64Array,
+ *   self: Float64Array, base: Float64Array|null, baseSelf: Float64Array|null,
+ *   omitted: number, deeper: number, truncated: boolean }} Boxes
+ * @typedef {{ length: number, node: Uint32Array, func: Uint32Array, children: Uint32Array,
+ *   value: Float64Array, self: Float64Array, calls: Float64Array, base: Float64Array|null,
+ *   baseSelf: Float64Array|null, baseCalls: Float64Array|null, omitted: number }} TreeRows
+ * @typedef {{ node: number, func: number, parent: number, children: number, value: number,
+ *   self: number, calls: number, base: number, baseSelf: number, baseCalls: number }} NodeInfo
+ * @typedef {{ length: number, func: Uint32Array, nodes: Uint32Array, calls: Float64Array,
+ *   primitive: Float64Array, self: Float64Array, total: Float64Array, min: Float64Array,
+ *   max: Float64Array, suspended: Float64Array, samples: Float64Array, states: Float64Array|null,
+ *   baseCalls: Float64Array|null, baseSelf: Float64Array|null, baseTotal: Float64Array|null,
+ *   sum: number, baseSum: number }} FunctionTable
+ * @typedef {{ length: number, func: Uint32Array, calls: Float64Array, self: Float64Array,
+ *   total: Float64Array, baseCalls: Float64Array|null, baseTotal: Float64Array|null }} Neighbours
+ * @typedef {{ nodes: { length: number, func: Uint32Array, layer: Uint32Array, x: Float64Array,
+ *     y: Float64Array, total: Float64Array, self: Float64Array, calls: Float64Array,
+ *     baseTotal: Float64Array|null, baseSelf: Float64Array|null },
+ *   edges: { length: number, from: Uint32Array, to: Uint32Array, pointsStart: Uint32Array,
+ *     pointsCount: Uint32Array, total: Float64Array, calls: Float64Array,
+ *     baseTotal: Float64Array|null },
+ *   points: { length: number, x: Float64Array, y: Float64Array }, width: number, height: number,
+ *   omittedNodes: number, omittedEdges: number, sum: number, baseSum: number }} CallGraph
+ * @typedef {{ file: string, state: string, text: string|null, length: number, line: Uint32Array,
+ *   func: Uint32Array, hits: Float64Array, total: Float64Array, self: Float64Array,
+ *   min: Float64Array, max: Float64Array, samples: Float64Array, states: Float64Array|null,
+ *   functions: Uint32Array }} SourceLines
+ */
+
+export class Engine {
+  /** @param {WebAssembly.Instance} instance */
+  constructor(instance) {
+    /** @type {any} */
+    this.wasm = instance.exports;
+    this.dead = false;
+    this.decoder = new TextDecoder();
+    this.encoder = new TextEncoder();
+  }
+
+  /** @param {BufferSource} bytes @returns {Promise<Engine>} */
+  static async load(bytes) {
+    if (typeof WebAssembly !== "object")
+      throw new EngineError("This browser has no WebAssembly, which the viewer needs.");
+    let made;
+    try {
+      made = await WebAssembly.instantiate(bytes, {});
+    } catch (error) {
+      throw new EngineError(`The viewer's engine cannot be started in this browser: ${error}.`);
+    }
+    if (made.instance.exports._initialize)
+      /** @type {any} */ (made.instance.exports)._initialize();
+    return new Engine(made.instance);
+  }
+
+  /**
+   * Call an exported function. A trap ends the engine: its memory may be in any state.
+   * @param {string} name @param {...number} args @returns {number}
+   */
+  invoke(name, ...args) {
+    if (this.dead)
+      throw new EngineError("The viewer's engine has stopped. Reload the page to go on.");
+    try {
+      return this.wasm[name](...args);
+    } catch (error) {
+      this.dead = true;
+      const full = this.wasm.memory.buffer.byteLength > 3e9;
+      throw new EngineError(full ? "The viewer is out of memory: the recording is too large for it."
+        : `The viewer's engine has stopped (${error}). Reload the page to go on.`);
+    }
+  }
+
+  /** As invoke, and a negative answer is an error. @param {string} name @param {...number} args */
+  run(name, ...args) {
+    const answer = this.invoke(name, ...args);
+    if (answer < 0) {
+      this.invoke("engine_error");
+      throw new EngineError(this.text());
+    }
+    return answer;
+  }
+
+  /** The text that the last call left. @returns {string} */
+  text() {
+    const at = this.invoke("engine_text"), length = this.invoke("engine_text_length");
+    return this.decoder.decode(new Uint8Array(this.wasm.memory.buffer, at >>> 0, length >>> 0));
+  }
+
+  /** Bytes into the engine's memory, which it will free. @param {Uint8Array} bytes */
+  give(bytes) {
+    const at = this.invoke("engine_alloc", bytes.length) >>> 0;
+    if (at === 0)
+      throw new EngineError("The viewer is out of memory: the recording is too large for it.");
+    new Uint8Array(this.wasm.memory.buffer, at, bytes.length).set(bytes);
+    return at;
+  }
+
+  /** @param {ArrayLike<number>} numbers */
+  giveNumbers(numbers) {
+    return this.give(new Uint8Array(Uint32Array.from(numbers).buffer));
+  }
+
+  /** A result, copied. Knows struct fm_result of engine.h. @param {number} which @returns {RawResult} */
+  result(which) {
+    const at = this.invoke("engine_results", which) >>> 0;
+    const memory = this.wasm.memory.buffer, look = new DataView(memory);
+    const length = look.getUint32(at, true), count = look.getUint32(at + 4, true);
+    const scalars = [], columns = [];
+    for (let i = 0; i < 8; i++)
+      scalars.push(look.getFloat64(at + 8 + 8 * i, true));
+    for (let i = 0; i < count; i++) {
+      const data = look.getUint32(at + 72 + 12 * i, true);
+      const type = look.getUint32(at + 76 + 12 * i, true);
+      const values = look.getUint32(at + 80 + 12 * i, true);
+      columns.push(type === 0 ? new Uint32Array(memory, data, values).slice()
+        : new Float64Array(memory, data, values).slice());
+    }
+    return { length, scalars, columns };
+  }
+
+  /** @param {Uint8Array} bytes a plain .fathom file @param {string} name @returns {number} */
+  open(bytes, name) {
+    const data = this.give(bytes), label = this.encoder.encode(name);
+    return this.run("engine_open", data, bytes.length, this.give(label), label.length);
+  }
+
+  /** @param {number} recording */
+  close(recording) {
+    this.invoke("engine_close", recording);
+  }
+
+  /** @param {number} recording @returns {any} see ENGINE.md */
+  summary(recording) {
+    this.run("engine_summary", recording);
+    return JSON.parse(this.text());
+  }
+
+  /** @param {number} [from] @returns {FunctionInfo[]} */
+  functions(from = 0) {
+    this.run("engine_functions", from);
+    return JSON.parse(this.text());
+  }
+
+  /**
+   * @param {number} recording @param {string} file @param {number} [process]
+   * @returns {SourceLines}
+   */
+  source(recording, file, process = -1) {
+    const path = this.encoder.encode(file);
+    this.run("engine_source", recording, this.give(path), path.length, process);
+    const rows = this.result(0), functions = this.result(1).columns[0];
+    const [line, func, hits, total, self, min, max, samples, states] = /** @type {any} */ (rows.columns);
+    const [state, hasText, hasStates] = rows.scalars;
+    return { file, state: sourceStates[state], text: hasText ? this.text() : null,
+      length: rows.length, line, func, hits, total, self, min, max, samples,
+      states: hasStates ? states : null, functions: /** @type {Uint32Array} */ (functions) };
+  }
+
+  /** @param {ViewOptions} options @returns {View} */
+  view(options) {
+    /** @type {string[]} */
+    const words = [];
+    const put = (/** @type {string} */ key, /** @type {any} */ value) =>
+      words.push(key, String(value).replaceAll("\0", "?"));
+    const yes = (/** @type {any} */ value) => (value ? "1" : "0");
+    put("recording", options.recording);
+    if (options.base !== undefined && options.base !== null && options.base >= 0)
+      put("base", options.base);
+    put("process", options.process ?? -1);
+    put("thread", options.thread ?? -1);
+    put("together", yes(options.threads === "together"));
+    put("foldLibraries", yes(options.foldLibraries));
+    put("byModule", yes(options.group === "module"));
+    put("reversed", yes(options.reversed));
+    put("callersOf", options.callersOf ?? -1);
+    for (const key of /** @type {const} */ (["fold", "keep", "root"]))
+      for (const pattern of options[key] ?? [])
+        put(key, typeof pattern === "number" ? `id:${pattern}` : `glob:${pattern}`);
+    const bytes = this.encoder.encode(words.map((word) => word + "\0").join(""));
+    return new View(this, this.run("view_new", this.give(bytes), bytes.length));
+  }
+
+  /** @param {number} part @param {number} whole @returns {number} */
+  shareError(part, whole) {
+    return this.invoke("engine_share_error", part, whole);
+  }
+}
+
+/** A recording, or two, shaped for showing. Nodes are numbers; 0 is the root. */
+export class View {
+  /** @param {Engine} engine @param {number} id */
+  constructor(engine, id) {
+    this.engine = engine;
+    this.id = id;
+    engine.run("view_info", id);
+    const [nodes, depth, diff, estimated] = engine.result(0).scalars;
+    this.info = { nodes, depth, diff: diff !== 0, tree: estimated ? "estimated" : "recorded" };
+  }
+
+  free() {
+    if (this.id >= 0 && !this.engine.dead)
+      this.engine.invoke("view_free", this.id);
+    this.id = -1;
+  }
+
+  /** @param {number} [metric] */
+  totals(metric = 0) {
+    this.engine.run("view_totals", this.id, metric);
+    const [value, base] = this.engine.result(0).scalars;
+    return { value, base };
+  }
+
+  /**
+   * @param {{ metric?: number, root?: number, cut?: number, depth?: number, limit?: number,
+   *   order?: string, by?: string }} [query]
+   * @returns {Boxes}
+   */
+  layout({ metric = 0, root = 0, cut = 1 / 2000, depth = 256, limit = 50000, order = "heavy",
+    by = "value" } = {}) {
+    this.engine.run("view_layout", this.id, metric, root, cut, depth,
+      Math.max(0, engineOrders.indexOf(order)), Math.max(0, engineWidths.indexOf(by)), limit);
+    const { length, scalars, columns } = this.engine.result(0);
+    const [node, func, level, parent, start, width, value, self, base = null, baseSelf = null] =
+      /** @type {any} */ (columns);
+    return { length, node, func, depth: level, parent, start, width, value, self, base, baseSelf,
+      omitted: scalars[0], deeper: scalars[1], truncated: scalars[2] !== 0 };
+  }
+
+  /**
+   * @param {number} node @param {{ metric?: number, limit?: number }} [query]
+   * @returns {TreeRows}
+   */
+  children(node, { metric = 0, limit = 1000 } = {}) {
+    return this.rows(node, metric, limit, false);
+  }
+
+  /**
+   * @param {number} at @param {number} metric @param {number} limit @param {boolean} only
+   * @returns {TreeRows}
+   */
+  rows(at, metric, limit, only) {
+    this.engine.run("view_children", this.id, at, metric, limit, only ? 1 : 0);
+    const { length, scalars, columns } = this.engine.result(0);
+    const [node, func, children, value, self, calls, base = null, baseSelf = null,
+      baseCalls = null] = /** @type {any} */ (columns);
+    return { length, node, func, children, value, self, calls, base, baseSelf, baseCalls,
+      omitted: scalars[0] };
+  }
+
+  /** @param {number} node @param {number} [metric] @returns {NodeInfo} */
+  node(node, metric = 0) {
+    const row = this.rows(node, metric, 1, true);
+    const parent = this.engine.invoke("view_parent", this.id, node) >>> 0;
+    return { node, func: row.func[0], parent: parent === noId ? -1 : parent,
+      children: row.children[0], value: row.value[0], self: row.self[0], calls: row.calls[0],
+      base: row.base ? row.base[0] : 0, baseSelf: row.baseSelf ? row.baseSelf[0] : 0,
+      baseCalls: row.baseCalls ? row.baseCalls[0] : 0 };
+  }
+
+  /** @param {number} node @returns {Uint32Array} */
+  path(node) {
+    this.engine.run("view_path", this.id, node);
+    return /** @type {Uint32Array} */ (this.engine.result(0).columns[0]);
+  }
+
+  /** @param {ArrayLike<number>} path @returns {number} */
+  find(path) {
+    return this.engine.invoke("view_find", this.id, this.engine.giveNumbers(path), path.length) >>> 0;
+  }
+
+  /** @param {number} [metric] @returns {FunctionTable} */
+  table(metric = 0) {
+    this.engine.run("view_table", this.id, metric);
+    const { length, scalars, columns } = this.engine.result(0);
+    const [func, nodes, calls, primitive, self, total, min, max, suspended, samples, ...rest] =
+      /** @type {any} */ (columns);
+    const states = scalars[2] ? rest.shift() : null;
+    const [baseCalls = null, baseSelf = null, baseTotal = null] = rest;
+    return { length, func, nodes, calls, primitive, self, total, min, max, suspended, samples,
+      states, baseCalls, baseSelf, baseTotal, sum: scalars[0], baseSum: scalars[1] };
+  }
+
+  /** @param {number} func @param {number} [metric] @returns {Neighbours} */
+  callers(func, metric = 0) {
+    return this.neighbours(func, metric, true);
+  }
+
+  /** @param {number} func @param {number} [metric] @returns {Neighbours} */
+  callees(func, metric = 0) {
+    return this.neighbours(func, metric, false);
+  }
+
+  /** @param {number} of @param {number} metric @param {boolean} callers @returns {Neighbours} */
+  neighbours(of, metric, callers) {
+    this.engine.run("view_neighbours", this.id, of, metric, callers ? 1 : 0);
+    const { length, columns } = this.engine.result(0);
+    const [func, calls, self, total, baseCalls = null, baseTotal = null] =
+      /** @type {any} */ (columns);
+    return { length, func, calls, self, total, baseCalls, baseTotal };
+  }
+
+  /** @param {ArrayLike<number>} funcs @param {number} [metric] */
+  matched(funcs, metric = 0) {
+    this.engine.run("view_matched", this.id, this.engine.giveNumbers(funcs), funcs.length, metric);
+    const [value, base, nodes] = this.engine.result(0).scalars;
+    return { value, base, nodes };
+  }
+
+  /**
+   * @param {{ metric?: number, nodeCut?: number, edgeCut?: number, limit?: number,
+   *   root?: number, leaf?: number }} [query]
+   * @returns {CallGraph}
+   */
+  graph({ metric = 0, nodeCut = 0.005, edgeCut = 0.001, limit = 200, root = -1, leaf = -1 } = {}) {
+    this.engine.run("view_graph", this.id, metric, nodeCut, edgeCut, limit, root, leaf);
+    const boxes = this.engine.result(0), lines = this.engine.result(1), bends = this.engine.result(2);
+    const [func, layer, x, y, total, self, calls, baseTotal = null, baseSelf = null] =
+      /** @type {any} */ (boxes.columns);
+    const [from, to, pointsStart, pointsCount, edgeTotal, edgeCalls, edgeBase = null] =
+      /** @type {any} */ (lines.columns);
+    const [width, height, omittedNodes, omittedEdges, sum, baseSum] = boxes.scalars;
+    return {
+      nodes: { length: boxes.length, func, layer, x, y, total, self, calls, baseTotal, baseSelf },
+      edges: { length: lines.length, from, to, pointsStart, pointsCount, total: edgeTotal,
+        calls: edgeCalls, baseTotal: edgeBase },
+      points: { length: bends.length, x: /** @type {Float64Array} */ (bends.columns[0]),
+        y: /** @type {Float64Array} */ (bends.columns[1]) },
+      width, height, omittedNodes, omittedEdges, sum, baseSum,
+    };
+  }
+}

@@ -1,0 +1,191 @@
+/*
+ * The border between the page and the engine: plain numbers and memory. engine.js is on the other
+ * side.
+ *
+ * The one engine of the page lives here. Functions that can fail return −1; engine_error then
+ * leaves the sentence in the text. Texts go in as (address, length) of memory from engine_alloc,
+ * which the engine frees; texts and results come out by engine_text, engine_text_length and
+ * engine_results.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "report/sampling.h"
+#include "view.h"
+
+#define EXPORT(name) __attribute__((export_name(#name), used))
+
+static struct fm_engine engine;
+static bool started;
+
+static struct fm_engine *the_engine(void)
+{
+    if (!started) {
+        fm_engine_init(&engine);
+        started = true;
+    }
+    return &engine;
+}
+
+EXPORT(engine_alloc) void *engine_alloc(uint32_t bytes)
+{
+    return malloc(bytes ? bytes : 1);
+}
+
+EXPORT(engine_free) void engine_free(void *memory)
+{
+    free(memory);
+}
+
+EXPORT(engine_text) const char *engine_text(void)
+{
+    return fm_buffer_text(&the_engine()->text);
+}
+
+EXPORT(engine_text_length) uint32_t engine_text_length(void)
+{
+    return (uint32_t)the_engine()->text.len;
+}
+
+EXPORT(engine_results) const struct fm_result *engine_results(uint32_t which)
+{
+    return &the_engine()->results[which < 3 ? which : 0];
+}
+
+EXPORT(engine_error) void engine_error(void)
+{
+    fm_buffer_clear(&the_engine()->text);
+    fm_buffer_add_text(&the_engine()->text, the_engine()->err.text);
+}
+
+/* ---- recordings ---- */
+
+EXPORT(engine_open) int engine_open(char *bytes, uint32_t len, char *name, uint32_t name_len)
+{
+    fm_autofree char *own_name = fm_strndup(name, name_len);
+    int recording = fm_engine_open(the_engine(), bytes, len, own_name);
+    free(bytes);
+    free(name);
+    return recording;
+}
+
+EXPORT(engine_close) void engine_close(int recording)
+{
+    fm_engine_close(the_engine(), recording);
+}
+
+EXPORT(engine_summary) int engine_summary(int recording)
+{
+    return fm_engine_summary(the_engine(), recording);
+}
+
+EXPORT(engine_functions) int engine_functions(uint32_t from)
+{
+    return fm_engine_functions(the_engine(), from);
+}
+
+EXPORT(engine_source) int engine_source(int recording, char *file, uint32_t len, uint32_t process)
+{
+    int status = fm_engine_source(the_engine(), recording, file, len, process);
+    free(file);
+    return status;
+}
+
+EXPORT(engine_share_error) double engine_share_error(double part, double whole)
+{
+    return whole >= 1 && whole < 9e18 && part >= 0 && part <= whole
+               ? fm_sampling_error((int64_t)part, (int64_t)whole)
+               : 1;
+}
+
+/* ---- views ---- */
+
+EXPORT(view_new) int view_new(char *options, uint32_t len)
+{
+    int view = fm_engine_view_new(the_engine(), options, len);
+    free(options);
+    return view;
+}
+
+EXPORT(view_free) void view_free(int view)
+{
+    fm_engine_view_free(the_engine(), view);
+}
+
+EXPORT(view_info) int view_info(int view)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_info(v) : -1;
+}
+
+EXPORT(view_totals) int view_totals(int view, uint32_t metric)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_totals(v, metric) : -1;
+}
+
+EXPORT(view_layout)
+int view_layout(int view, uint32_t metric, uint32_t root, double cut, uint32_t depth, int order,
+                int by, uint32_t limit)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    struct fm_layout_query q = { metric, root, cut, depth, limit, order, by };
+    return v ? fm_view_layout(v, &q) : -1;
+}
+
+EXPORT(view_children)
+int view_children(int view, uint32_t node, uint32_t metric, uint32_t limit, int only)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_children(v, node, metric, limit, only) : -1;
+}
+
+EXPORT(view_parent) uint32_t view_parent(int view, uint32_t node)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_parent(v, node) : FM_NONE;
+}
+
+EXPORT(view_path) int view_path(int view, uint32_t node)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_path(v, node) : -1;
+}
+
+EXPORT(view_find) uint32_t view_find(int view, uint32_t *path, uint32_t len)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    uint32_t node = v ? fm_view_find(v, path, len) : 0;
+    free(path);
+    return node;
+}
+
+EXPORT(view_table) int view_table(int view, uint32_t metric)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_table(v, metric) : -1;
+}
+
+EXPORT(view_neighbours) int view_neighbours(int view, uint32_t func, uint32_t metric, int callers)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_neighbours(v, func, metric, callers) : -1;
+}
+
+EXPORT(view_matched) int view_matched(int view, uint32_t *funcs, uint32_t len, uint32_t metric)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    int status = v ? fm_view_matched(v, funcs, len, metric) : -1;
+    free(funcs);
+    return status;
+}
+
+EXPORT(view_graph)
+int view_graph(int view, uint32_t metric, double node_cut, double edge_cut, uint32_t limit,
+               uint32_t root, uint32_t leaf)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    struct fm_graph_query q = { metric, node_cut, edge_cut, limit, root, leaf };
+    return v ? fm_view_graph(v, &q) : -1;
+}

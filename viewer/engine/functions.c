@@ -1,0 +1,265 @@
+/*
+ * The table of functions of all recordings, and the names of modules; see engine.h.
+ *
+ * What makes two functions the same is a key: kind, name, qualified name, file, and which of those
+ * with all these in common it is, by line. So functions of one recording always stay apart, and
+ * those of another are found again although their lines have moved. Id and key have the same
+ * number.
+ */
+#include "engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "json.h"
+
+/* ---- whose code ---- */
+
+/* Where the path within a library's folder begins, or NULL. */
+static const char *within_library(const char *file)
+{
+    static const char *const marks[] = { "/site-packages/", "/dist-packages/" };
+    for (size_t i = 0; i < FM_COUNT(marks); i++) {
+        const char *hit = strstr(file, marks[i]);
+        if (hit)
+            return hit + strlen(marks[i]);
+    }
+    const char *hit = strstr(file, "/lib/python3");
+    if (!hit)
+        hit = strstr(file, "/lib64/python3");
+    hit = hit ? strchr(hit + strlen("/lib/python3"), '/') : NULL;
+    return hit ? hit + 1 : NULL;
+}
+
+static bool is_library(uint8_t kind, const char *file)
+{
+    if (kind == FM_FUNCTION_C || kind == FM_FUNCTION_NATIVE)
+        return true;
+    return kind == FM_FUNCTION_PYTHON &&
+           (strncmp(file, "<frozen ", 8) == 0 || within_library(file) != NULL);
+}
+
+/* ---- modules ---- */
+
+/* "json/decoder.py" as "json.decoder", "json/__init__.py" as "json". */
+static uint32_t dotted(struct fm_engine *e, const char *path)
+{
+    size_t len = strlen(path);
+    if (len > 3 && strcmp(path + len - 3, ".py") == 0)
+        len -= 3;
+    if (len > 9 && memcmp(path + len - 9, "/__init__", 9) == 0)
+        len -= 9;
+    fm_autofree char *name = fm_strndup(path, len);
+    for (size_t i = 0; i < len; i++)
+        if (name[i] == '/')
+            name[i] = '.';
+    return fm_strings_add(e->strings, name, len);
+}
+
+static uint32_t module_name(struct fm_engine *e, uint8_t kind, const char *file, size_t prefix)
+{
+    if (kind == FM_FUNCTION_C)
+        return fm_strings_add_text(e->strings, "<builtins>");
+    if (kind == FM_FUNCTION_REGION)
+        return fm_strings_add_text(e->strings, "<regions>");
+    if (kind == FM_FUNCTION_ROOT)
+        return fm_strings_add_text(e->strings, "<threads>");
+    if (!*file || strcmp(file, "~") == 0)
+        return fm_strings_add_text(e->strings, "<builtins>");
+    if (strncmp(file, "<frozen ", 8) == 0 && file[strlen(file) - 1] == '>')
+        return fm_strings_add(e->strings, file + 8, strlen(file) - 9);
+    const char *within = within_library(file);
+    if (within)
+        return dotted(e, within);
+    return *file == '/' && strlen(file) > prefix ? dotted(e, file + prefix) : dotted(e, file);
+}
+
+/* The length of the folder, with its last slash, that all of the user's own files are in. */
+static size_t common_folder(const struct fm_profile *p)
+{
+    const char *first = NULL;
+    size_t len = 0;
+    for (size_t i = 0; i < p->functions.len; i++) {
+        const struct fm_function *f = &p->functions.data[i];
+        const char *file = fm_profile_text(p, f->file);
+        if (*file != '/' || is_library(f->kind, file))
+            continue;
+        const char *slash = strrchr(file, '/');
+        size_t same = 0, folder = (size_t)(slash - file) + 1;
+        if (!first) {
+            first = file;
+            len = folder;
+        }
+        while (same < len && same < folder && file[same] == first[same])
+            same++;
+        while (same && first[same - 1] != '/')
+            same--;
+        len = same;
+    }
+    return len;
+}
+
+/* ---- ids ---- */
+
+static uint32_t function_add(struct fm_engine *e, const struct fm_engine_function *f,
+                             uint32_t ordinal)
+{
+    struct {
+        uint32_t kind, name, qualname, file, ordinal;
+    } key = { f->kind + 1u, f->name, f->qualname, f->file, ordinal };
+    uint32_t id = fm_strings_add(e->keys, &key, sizeof key);
+    if (id == e->functions.len)
+        fm_vec_push(&e->functions, *f);
+    return id;
+}
+
+static uint32_t moved_string(struct fm_engine *e, const struct fm_profile *p, uint32_t string)
+{
+    return fm_strings_add(e->strings, fm_strings_get(p->strings, string),
+                          fm_strings_len(p->strings, string));
+}
+
+struct place {
+    const struct fm_function *f;
+    uint32_t id;
+};
+
+static int by_number(uint32_t a, uint32_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_name(const struct fm_function *a, const struct fm_function *b)
+{
+    int order = by_number(a->file, b->file);
+    if (!order)
+        order = by_number(a->qualname, b->qualname);
+    if (!order)
+        order = by_number(a->name, b->name);
+    return order ? order : by_number(a->kind, b->kind);
+}
+
+static int place_order(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    int order = by_name(a->f, b->f);
+    if (!order)
+        order = by_number(a->f->line, b->f->line);
+    if (!order)
+        order = by_number(a->f->twin, b->f->twin);
+    return order ? order : by_number(a->id, b->id);
+}
+
+/* Of each function: how many of the same names come before it in its file. Caller frees. */
+static uint32_t *ordinals_new(const struct fm_profile *p)
+{
+    size_t n = p->functions.len;
+    fm_autofree struct place *places = fm_calloc(n, sizeof *places);
+    uint32_t *ordinals = fm_calloc(n, sizeof *ordinals);
+    for (size_t i = 0; i < n; i++)
+        places[i] = (struct place){ &p->functions.data[i], (uint32_t)i };
+    if (n)
+        qsort(places, n, sizeof *places, place_order);
+    for (size_t i = 1; i < n; i++)
+        if (by_name(places[i - 1].f, places[i].f) == 0)
+            ordinals[places[i].id] = ordinals[places[i - 1].id] + 1;
+    return ordinals;
+}
+
+/* "MainThread (pid 12)"; a thread without a name is known by its number. */
+static uint32_t thread_function(struct fm_engine *e, const struct fm_recording *r, uint32_t thread)
+{
+    const struct fm_thread *t = &r->p->threads.data[thread];
+    const struct fm_process *process = &r->p->processes.data[t->process];
+    fm_autobuffer name = FM_BUFFER_INIT;
+    if (fm_strings_len(r->p->strings, t->name))
+        fm_buffer_add(&name, fm_strings_get(r->p->strings, t->name),
+                      fm_strings_len(r->p->strings, t->name));
+    else
+        fm_buffer_addf(&name, "thread %u", t->tid);
+    fm_buffer_addf(&name, " (pid %u)", process->pid);
+    struct fm_engine_function f = { .kind = FM_FUNCTION_ROOT, .module_func = FM_NONE };
+    f.name = f.qualname = fm_strings_add(e->strings, name.data, name.len);
+    f.module = fm_strings_add_text(e->strings, "<threads>");
+    return function_add(e, &f, thread);
+}
+
+void fm_engine_name(struct fm_engine *e, struct fm_recording *r)
+{
+    const struct fm_profile *p = r->p;
+    fm_autofree uint32_t *ordinals = ordinals_new(p);
+    size_t prefix = common_folder(p);
+    r->func_of = fm_calloc(p->functions.len, sizeof *r->func_of);
+    r->thread_of = fm_calloc(p->threads.len, sizeof *r->thread_of);
+    for (size_t i = 0; i < p->functions.len; i++) {
+        const struct fm_function *f = &p->functions.data[i];
+        const char *file = fm_profile_text(p, f->file);
+        struct fm_engine_function g = {
+            .kind = f->kind,
+            .flags = f->flags,
+            .library = is_library(f->kind, file),
+            .line = f->line,
+            .twin = f->twin,
+            .name = moved_string(e, p, f->name),
+            .qualname = moved_string(e, p, f->qualname ? f->qualname : f->name),
+            .file = moved_string(e, p, f->file),
+            .module = module_name(e, f->kind, file, prefix),
+            .module_func = FM_NONE,
+        };
+        r->func_of[i] = function_add(e, &g, ordinals[i]);
+    }
+    for (uint32_t t = 0; t < p->threads.len; t++)
+        r->thread_of[t] = thread_function(e, r, t);
+}
+
+uint32_t fm_engine_module_of(struct fm_engine *e, uint32_t func)
+{
+    const struct fm_engine_function *f = &e->functions.data[func];
+    if (f->module_func != FM_NONE)
+        return f->module_func;
+    if (f->kind == FM_ENGINE_KIND_EVERYTHING || f->kind == FM_ENGINE_KIND_MODULE)
+        return func;
+    struct fm_engine_function module = { .kind = FM_ENGINE_KIND_MODULE,
+                                         .library = f->library,
+                                         .name = f->module,
+                                         .qualname = f->module,
+                                         .module = f->module,
+                                         .module_func = FM_NONE };
+    uint32_t id = function_add(e, &module, 0);
+    e->functions.data[func].module_func = id;
+    return id;
+}
+
+/* ---- for the page ---- */
+
+static const char *kind_name(uint8_t kind)
+{
+    static const char *const names[] = { "python", "c",      "native", "region",
+                                         "thread", "module", "root" };
+    return kind < FM_COUNT(names) ? names[kind] : "native";
+}
+
+int fm_engine_functions(struct fm_engine *e, uint32_t from)
+{
+    struct fm_buffer *out = &e->text;
+    fm_buffer_clear(out);
+    fm_buffer_add_char(out, '[');
+    for (uint32_t i = from; i < e->functions.len; i++) {
+        const struct fm_engine_function *f = &e->functions.data[i];
+        json_open(out, '{');
+        json_int(out, "id", i);
+        json_string(out, "name", e->strings, f->name);
+        json_string(out, "qualname", e->strings, f->qualname);
+        json_string(out, "file", e->strings, f->file);
+        json_int(out, "line", f->line);
+        json_int(out, "twin", f->twin);
+        fm_buffer_addf(out, ",\"kind\":\"%s\"", kind_name(f->kind));
+        json_int(out, "flags", f->flags);
+        json_string(out, "module", e->strings, f->module);
+        json_bool(out, "library", f->library);
+        json_close(out, '}');
+    }
+    fm_buffer_add_char(out, ']');
+    return 0;
+}

@@ -1,0 +1,398 @@
+/*
+ * Tables over a view: functions, and calls between functions; see view.h.
+ *
+ * The numbers mean what they mean in the reports (model/flat.h): of nested activations of a
+ * function, or of one pair of caller and callee, only the outermost counts in a total. A recording
+ * that came as a table is shown by that table, not by the tree that was estimated from it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "view.h"
+
+static double positive(int64_t value)
+{
+    return value > 0 ? (double)value : 0;
+}
+
+/* ---- functions ---- */
+
+static bool is_shown(const struct fm_view *v, uint32_t func)
+{
+    uint8_t kind = v->engine->functions.data[func].kind;
+    return kind != FM_FUNCTION_ROOT && kind != FM_ENGINE_KIND_EVERYTHING;
+}
+
+/* Of a table only times and calls are known. */
+static double table_self(const struct fm_flat_row *row, unsigned metric)
+{
+    return metric == FM_ENGINE_TOTAL     ? positive(row->self_ns)
+           : metric == FM_ENGINE_CALLS   ? positive(row->calls)
+           : metric == FM_ENGINE_SAMPLES ? positive(row->samples)
+                                         : 0;
+}
+
+static double table_total(const struct fm_flat_row *row, unsigned metric)
+{
+    return metric == FM_ENGINE_TOTAL     ? positive(row->total_ns)
+           : metric == FM_ENGINE_CALLS   ? positive(row->calls)
+           : metric == FM_ENGINE_SAMPLES ? positive(row->total_samples)
+                                         : 0;
+}
+
+struct fm_view_numbers *fm_view_function_numbers(struct fm_view *v, int side, unsigned metric)
+{
+    struct fm_view_side *s = &v->side[side];
+    struct fm_view_numbers *rows = fm_calloc(v->engine->functions.len, sizeof *rows);
+    if (!s->recording)
+        return rows;
+    if (s->table) {
+        for (size_t i = 0; i < s->table->rows.len; i++) {
+            const struct fm_flat_row *row = &s->table->rows.data[i];
+            rows[s->recording->func_of[row->func]] =
+                (struct fm_view_numbers){ positive(row->calls), table_self(row, metric),
+                                          table_total(row, metric) };
+        }
+    }
+    if (s->recording->estimated && s->table)
+        return rows;
+    struct fm_view_values values = fm_view_values(v, side, metric);
+    const double *calls = fm_view_values(v, side, FM_ENGINE_CALLS).self;
+    for (uint32_t i = 1; i < v->nodes; i++) {
+        struct fm_view_numbers *row = &rows[v->func[i]];
+        row->calls += calls[i];
+        row->self += values.self[i];
+        row->total += v->outermost[i] ? values.total[i] : 0;
+    }
+    return rows;
+}
+
+double fm_view_sum(struct fm_view *v, int side, unsigned metric)
+{
+    struct fm_view_side *s = &v->side[side];
+    if (!s->recording)
+        return 0;
+    double sum = 0;
+    for (size_t i = 0; s->table && i < s->table->rows.len; i++)
+        sum += table_self(&s->table->rows.data[i], metric);
+    return s->recording->estimated && s->table ? sum
+                                               : sum + fm_view_values(v, side, metric).total[0];
+}
+
+/* What a table has beside the metric. */
+struct extras {
+    uint32_t nodes;
+    double primitive, min, max, suspended, samples;
+};
+
+static double smaller(double a, double b)
+{
+    return !a ? b : !b ? a : a < b ? a : b;
+}
+
+static void extras_of_tree(struct fm_view *v, struct extras *rows, double *states)
+{
+    const struct fm_view_side *s = &v->side[0];
+    const struct fm_profile *p = s->p;
+    const int64_t *calls = p->columns[FM_METRIC_CALLS].data,
+                  *resumes = p->columns[FM_METRIC_RESUMES].data,
+                  *min = p->columns[FM_METRIC_MIN].data, *max = p->columns[FM_METRIC_MAX].data,
+                  *suspended = p->columns[FM_METRIC_SUSPENDED].data,
+                  *samples = p->columns[FM_METRIC_SAMPLES].data;
+    for (size_t i = 0; i < p->nodes.len; i++) {
+        uint32_t node = s->node_of[i];
+        if (node == FM_NONE)
+            continue;
+        struct extras *row = &rows[v->func[node]];
+        if (v->outermost[node])
+            row->primitive +=
+                (calls ? positive(calls[i]) : 0) + (resumes ? positive(resumes[i]) : 0);
+        if (min)
+            row->min = smaller(row->min, positive(min[i]));
+        if (max && positive(max[i]) > row->max)
+            row->max = positive(max[i]);
+        row->suspended += suspended ? positive(suspended[i]) : 0;
+        row->samples += samples ? positive(samples[i]) : 0;
+    }
+    for (int state = 0; states && state < FM_STATE_COUNT; state++) {
+        const int64_t *data = p->columns[fm_metric_of_state((enum fm_state)state)].data;
+        for (size_t i = 0; data && i < p->nodes.len; i++)
+            if (s->node_of[i] != FM_NONE)
+                states[(size_t)v->func[s->node_of[i]] * FM_STATE_COUNT + (size_t)state] +=
+                    positive(data[i]);
+    }
+}
+
+static void extras_of_table(struct fm_view *v, struct extras *rows)
+{
+    const struct fm_view_side *s = &v->side[0];
+    for (size_t i = 0; s->table && i < s->table->rows.len; i++) {
+        const struct fm_flat_row *row = &s->table->rows.data[i];
+        struct extras *extra = &rows[s->recording->func_of[row->func]];
+        extra->primitive = positive(row->primitive);
+        extra->min = positive(row->min_ns);
+        extra->max = positive(row->max_ns);
+        extra->suspended = positive(row->suspended_ns);
+        extra->samples = positive(row->samples);
+    }
+}
+
+static struct extras *extras_new(struct fm_view *v, double *states)
+{
+    struct extras *rows = fm_calloc(v->engine->functions.len, sizeof *rows);
+    extras_of_table(v, rows);
+    if (!v->side[0].recording->estimated || !v->side[0].table)
+        extras_of_tree(v, rows, states);
+    for (uint32_t i = 1; i < v->nodes; i++)
+        rows[v->func[i]].nodes++;
+    return rows;
+}
+
+static bool has_states(const struct fm_profile *p)
+{
+    for (int state = 0; state < FM_STATE_COUNT; state++)
+        if (p->columns[fm_metric_of_state((enum fm_state)state)].data)
+            return true;
+    return false;
+}
+
+/* The functions that are to be in the table. Caller frees. */
+static uint32_t *shown_new(struct fm_view *v, const struct extras *extras,
+                           const struct fm_view_numbers *after,
+                           const struct fm_view_numbers *before, uint32_t *count)
+{
+    uint32_t *funcs = fm_malloc(v->engine->functions.len * sizeof *funcs);
+    *count = 0;
+    for (uint32_t f = 0; f < v->engine->functions.len && *count < FM_ENGINE_ROWS; f++)
+        if (is_shown(v, f) && (extras[f].nodes || after[f].calls || after[f].total ||
+                               before[f].calls || before[f].total))
+            funcs[(*count)++] = f;
+    return funcs;
+}
+
+static bool metric_exists(struct fm_view *v, unsigned metric)
+{
+    if (metric < FM_ENGINE_METRICS)
+        return true;
+    fm_error_set(&v->engine->err, FM_USAGE, "there is no metric %u", metric);
+    return false;
+}
+
+int fm_view_table(struct fm_view *v, unsigned metric)
+{
+    if (!metric_exists(v, metric))
+        return -1;
+    struct fm_result *r = &v->engine->results[0];
+    bool diff = fm_view_is_diff(v), states = has_states(v->side[0].p);
+    uint32_t rows;
+    fm_autofree struct fm_view_numbers *after = fm_view_function_numbers(v, 0, metric);
+    fm_autofree struct fm_view_numbers *before = fm_view_function_numbers(v, 1, metric);
+    fm_autofree double *state_ns =
+        states ? fm_calloc(v->engine->functions.len * FM_STATE_COUNT, sizeof *state_ns) : NULL;
+    fm_autofree struct extras *extras = extras_new(v, state_ns);
+    fm_autofree uint32_t *shown = shown_new(v, extras, after, before, &rows);
+    fm_result_begin(r, rows);
+    uint32_t *func = fm_result_u32(r), *nodes = fm_result_u32(r);
+    double *number[8];
+    for (int i = 0; i < 8; i++)
+        number[i] = fm_result_f64(r);
+    double *wide = states ? fm_result_f64_wide(r, FM_STATE_COUNT) : NULL;
+    double *base[3] = { NULL };
+    for (int i = 0; diff && i < 3; i++)
+        base[i] = fm_result_f64(r);
+    for (uint32_t i = 0; i < rows; i++) {
+        uint32_t f = func[i] = shown[i];
+        const struct extras *x = &extras[f];
+        nodes[i] = x->nodes;
+        const double numbers[8] = { after[f].calls, x->primitive, after[f].self, after[f].total,
+                                    x->min,         x->max,       x->suspended,  x->samples };
+        for (int k = 0; k < 8; k++)
+            number[k][i] = numbers[k];
+        if (wide)
+            memcpy(wide + (size_t)i * FM_STATE_COUNT, state_ns + (size_t)f * FM_STATE_COUNT,
+                   FM_STATE_COUNT * sizeof *wide);
+        if (diff) {
+            base[0][i] = before[f].calls;
+            base[1][i] = before[f].self;
+            base[2][i] = before[f].total;
+        }
+    }
+    r->scalars[0] = fm_view_sum(v, 0, metric);
+    r->scalars[1] = fm_view_sum(v, 1, metric);
+    r->scalars[2] = states;
+    return 0;
+}
+
+/* ---- calls between functions ---- */
+
+static uint32_t edge_at(struct fm_view *v, uint32_t caller, uint32_t callee)
+{
+    bool is_new;
+    uint32_t id =
+        *fm_map_at(&v->edge_index, fm_map_pair(caller, callee), (uint32_t)v->edges.len, &is_new);
+    if (is_new)
+        fm_vec_push(&v->edges, ((struct fm_view_edge){ caller, callee }));
+    return id;
+}
+
+static void find_table_edges(struct fm_view *v, const struct fm_view_side *s)
+{
+    for (size_t i = 0; s->table && i < s->table->edges.len; i++) {
+        const struct fm_flat_edge *edge = &s->table->edges.data[i];
+        edge_at(v, s->recording->func_of[s->table->rows.data[edge->caller].func],
+                s->recording->func_of[s->table->rows.data[edge->callee].func]);
+    }
+}
+
+static void find_edges(struct fm_view *v)
+{
+    if (v->edge_of)
+        return;
+    v->edge_of = fm_malloc(v->nodes * sizeof *v->edge_of);
+    v->edge_outermost = fm_calloc(v->nodes, 1);
+    FM_VEC(uint32_t) busy_until = { 0 };
+    v->edge_of[0] = FM_NONE;
+    for (uint32_t i = 1; i < v->nodes; i++) {
+        uint32_t caller = v->func[v->parent[i]];
+        v->edge_of[i] = FM_NONE;
+        if (!is_shown(v, v->func[i]))
+            continue;
+        uint32_t edge = v->edge_of[i] = edge_at(v, is_shown(v, caller) ? caller : 0, v->func[i]);
+        while (busy_until.len <= edge)
+            fm_vec_push(&busy_until, 0);
+        if (i >= busy_until.data[edge]) {
+            v->edge_outermost[i] = 1;
+            busy_until.data[edge] = v->end[i];
+        }
+    }
+    fm_vec_release(&busy_until);
+    for (int i = 0; i < 2; i++)
+        find_table_edges(v, &v->side[i]);
+}
+
+static double edge_total(const struct fm_flat_edge *edge, unsigned metric)
+{
+    return metric == FM_ENGINE_TOTAL     ? positive(edge->total_ns)
+           : metric == FM_ENGINE_CALLS   ? positive(edge->calls)
+           : metric == FM_ENGINE_SAMPLES ? positive(edge->total_samples)
+                                         : 0;
+}
+
+static double edge_self(const struct fm_flat_edge *edge, unsigned metric)
+{
+    return metric == FM_ENGINE_TOTAL     ? positive(edge->self_ns)
+           : metric == FM_ENGINE_CALLS   ? positive(edge->calls)
+           : metric == FM_ENGINE_SAMPLES ? positive(edge->samples)
+                                         : 0;
+}
+
+struct fm_view_numbers *fm_view_edge_numbers(struct fm_view *v, int side, unsigned metric)
+{
+    struct fm_view_side *s = &v->side[side];
+    find_edges(v);
+    struct fm_view_numbers *rows = fm_calloc(v->edges.len, sizeof *rows);
+    if (!s->recording)
+        return rows;
+    for (size_t i = 0; s->table && i < s->table->edges.len; i++) {
+        const struct fm_flat_edge *edge = &s->table->edges.data[i];
+        uint32_t at = edge_at(v, s->recording->func_of[s->table->rows.data[edge->caller].func],
+                              s->recording->func_of[s->table->rows.data[edge->callee].func]);
+        rows[at] = (struct fm_view_numbers){ positive(edge->calls), edge_self(edge, metric),
+                                             edge_total(edge, metric) };
+    }
+    if (s->recording->estimated && s->table)
+        return rows;
+    struct fm_view_values values = fm_view_values(v, side, metric);
+    const double *calls = fm_view_values(v, side, FM_ENGINE_CALLS).self;
+    for (uint32_t i = 1; i < v->nodes; i++) {
+        if (v->edge_of[i] == FM_NONE)
+            continue;
+        struct fm_view_numbers *row = &rows[v->edge_of[i]];
+        row->calls += calls[i];
+        row->self += values.self[i];
+        row->total += v->edge_outermost[i] ? values.total[i] : 0;
+    }
+    return rows;
+}
+
+struct neighbour {
+    uint32_t func;
+    struct fm_view_numbers after, before;
+};
+
+static int by_weight(const void *left, const void *right)
+{
+    const struct neighbour *a = left, *b = right;
+    double wide = a->after.total + a->before.total, other = b->after.total + b->before.total;
+    if (wide != other)
+        return wide > other ? -1 : 1;
+    return a->func < b->func ? -1 : a->func > b->func;
+}
+
+int fm_view_neighbours(struct fm_view *v, uint32_t func, unsigned metric, bool callers)
+{
+    if (!metric_exists(v, metric))
+        return -1;
+    struct fm_result *r = &v->engine->results[0];
+    bool diff = fm_view_is_diff(v);
+    fm_autofree struct fm_view_numbers *after = fm_view_edge_numbers(v, 0, metric);
+    fm_autofree struct fm_view_numbers *before = fm_view_edge_numbers(v, 1, metric);
+    FM_VEC(struct neighbour) found = { 0 };
+    for (size_t i = 0; i < v->edges.len && found.len < FM_ENGINE_ROWS; i++) {
+        const struct fm_view_edge *edge = &v->edges.data[i];
+        bool used = after[i].calls || after[i].total || before[i].calls || before[i].total;
+        if (used && func == (callers ? edge->callee : edge->caller))
+            fm_vec_push(&found, ((struct neighbour){ callers ? edge->caller : edge->callee,
+                                                     after[i], before[i] }));
+    }
+    if (found.len)
+        qsort(found.data, found.len, sizeof *found.data, by_weight);
+    fm_result_begin(r, (uint32_t)found.len);
+    uint32_t *other = fm_result_u32(r);
+    double *calls = fm_result_f64(r), *self = fm_result_f64(r), *total = fm_result_f64(r);
+    double *base_calls = diff ? fm_result_f64(r) : NULL, *base = diff ? fm_result_f64(r) : NULL;
+    for (size_t i = 0; i < found.len; i++) {
+        other[i] = found.data[i].func;
+        calls[i] = found.data[i].after.calls;
+        self[i] = found.data[i].after.self;
+        total[i] = found.data[i].after.total;
+        if (diff) {
+            base_calls[i] = found.data[i].before.calls;
+            base[i] = found.data[i].before.total;
+        }
+    }
+    fm_vec_release(&found);
+    return 0;
+}
+
+/* ---- search ---- */
+
+int fm_view_matched(struct fm_view *v, const uint32_t *funcs, uint32_t len, unsigned metric)
+{
+    if (!metric_exists(v, metric))
+        return -1;
+    struct fm_result *r = &v->engine->results[0];
+    struct fm_view_values after = fm_view_values(v, 0, metric),
+                          before = fm_view_values(v, 1, metric);
+    fm_autofree uint8_t *wanted = fm_calloc(v->engine->functions.len, 1);
+    double sum = 0, base = 0, nodes = 0;
+    for (uint32_t i = 0; i < len; i++)
+        if (funcs[i] < v->engine->functions.len)
+            wanted[funcs[i]] = 1;
+    for (uint32_t i = 0, covered = 0; i < v->nodes; i++) {
+        if (!wanted[v->func[i]])
+            continue;
+        nodes++;
+        if (i < covered)
+            continue;
+        sum += after.total[i];
+        base += before.total ? before.total[i] : 0;
+        covered = v->end[i];
+    }
+    fm_result_begin(r, 0);
+    r->scalars[0] = sum;
+    r->scalars[1] = base;
+    r->scalars[2] = nodes;
+    return 0;
+}

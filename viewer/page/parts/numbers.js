@@ -1,0 +1,74 @@
+// Numbers for people: the same spelling as `fathom report`, so that page and terminal can be compared.
+
+/** Below one of these, that many digits behind the point, in that unit: 3 to 4 digits in all.
+ * @type {[number, number, number, string][]} */
+const STEPS = [
+  [999.5, 1, 0, "ns"],
+  [9.995e3, 1e3, 2, "µs"],
+  [99.95e3, 1e3, 1, "µs"],
+  [999.5e3, 1e3, 0, "µs"],
+  [9.995e6, 1e6, 2, "ms"],
+  [99.95e6, 1e6, 1, "ms"],
+  [999.5e6, 1e6, 0, "ms"],
+  [9.9995e9, 1e9, 3, "s"],
+  [99.995e9, 1e9, 2, "s"],
+  [600e9, 1e9, 1, "s"],
+];
+
+/** @param {number} ns */
+export function formatTime(ns) {
+  const size = Math.abs(ns);
+  if (!ns) return "0";
+  for (const [below, unit, digits, name] of STEPS)
+    if (size < below) return `${(ns / unit).toFixed(digits)} ${name}`;
+  const seconds = Math.round(size / 1e9);
+  const sign = ns < 0 ? "-" : "";
+  if (seconds < 3600) return `${sign}${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  return `${sign}${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
+}
+
+/** @param {number} n */
+const two = (n) => String(n).padStart(2, "0");
+
+/** @param {number} count */
+export function formatCount(count) {
+  return Math.round(count)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** @param {number} bytes */
+export function formatBytes(bytes) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let i = 0;
+  while (Math.abs(bytes) >= 999.5 && i < units.length - 1) {
+    bytes /= 1000;
+    i++;
+  }
+  return `${i && Math.abs(bytes) < 99.95 ? bytes.toFixed(1) : Math.round(bytes)} ${units[i]}`;
+}
+
+/** A number of a metric with this unit. @param {number} value @param {string} unit */
+export function formatValue(value, unit) {
+  if (unit === "ns") return formatTime(value);
+  if (unit === "B" || unit === "bytes") return formatBytes(value);
+  return formatCount(value);
+}
+
+/** With its sign, for differences. @param {number} value @param {string} unit */
+export function formatDelta(value, unit) {
+  if (!value) return "0";
+  return (value > 0 ? "+" : "−") + formatValue(Math.abs(value), unit);
+}
+
+/** A share in percent without the sign, "" for none. @param {number} part @param {number} whole */
+export function formatPercent(part, whole) {
+  const percent = whole > 0 ? (part / whole) * 100 : 0;
+  if (percent > 0 && percent < 0.05) return "<0.1";
+  return percent ? percent.toFixed(1) : "";
+}
+
+/** A share in percent, "0 %" for none. @param {number} part @param {number} whole */
+export function formatShare(part, whole) {
+  return `${formatPercent(part, whole) || "0"} %`;
+}

@@ -1,0 +1,213 @@
+// Between the engine and the views: the open recordings, the view of the model that the state asks for, and tables
+// of it, each computed once. Views never call the engine with options of their own making.
+
+import { Engine } from "../engine/engine.js";
+import { visible, shorten, baseName, searchPattern } from "./parts/text.js";
+
+/**
+ * @typedef {import('./state.js').PageState} PageState
+ * @typedef {{id: number, name: string, summary: any}} OpenRecording
+ * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean}} Metric
+ * @typedef {{text: string, pattern: RegExp | null, funcs: Uint32Array, has: Uint8Array}} Matches
+ */
+
+const KEPT_VIEWS = 6;
+
+/** Functions in the address are "#12", everything else is a glob. @param {string[]} list */
+export function functionRefs(list) {
+  return list.map((text) => (/^#\d+$/.test(text) ? Number(text.slice(1)) : text));
+}
+
+export class Session {
+  /** @param {Engine} engine @param {import('../engine/unpack.js').PackedRecording[]} packed */
+  constructor(engine, packed) {
+    this.engine = engine;
+    this.packed = packed;
+    /** @type {(OpenRecording | null)[]} */
+    this.open = packed.map(() => null);
+    /** @type {any[]} */
+    this.functions = [];
+    /** @type {Map<string, any>} */
+    this.views = new Map();
+    /** @type {Map<string, any>} */
+    this.results = new Map();
+    /** @type {string[]} */
+    this.labels = [];
+    /** @type {Matches} */
+    this.found = { text: "", pattern: null, funcs: new Uint32Array(), has: new Uint8Array() };
+  }
+
+  /** @param {number} index of `packed` */
+  async openRecording(index) {
+    if (this.open[index]) return;
+    const packed = this.packed[index];
+    const bytes = await packed.load();
+    const id = this.engine.open(bytes, packed.name);
+    this.open[index] = { id, name: packed.name, summary: this.engine.summary(id) };
+    this.learnFunctions();
+  }
+
+  /** Opening and grouping add functions at the end of the one table. */
+  learnFunctions() {
+    for (const info of this.engine.functions(this.functions.length)) this.functions.push(info);
+  }
+
+  /** @param {PageState} s @returns {any} */
+  summary(s) {
+    return (this.open[s.rec] ?? this.open.find(Boolean))?.summary;
+  }
+
+  /** @param {PageState} s @returns {Metric} */
+  metric(s) {
+    const metrics = this.summary(s).metrics;
+    return (
+      metrics.find((/** @type {Metric} */ m) => m.key === s.metric) ??
+      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true }
+    );
+  }
+
+  /** @param {PageState} s @param {Record<string, any>} [extra] @returns {import('../engine/engine.js').ViewOptions} */
+  options(s, extra) {
+    const recording = this.open[s.rec] ?? this.open.find(Boolean);
+    const base = s.base >= 0 && s.base !== s.rec ? this.open[s.base] : null;
+    const number = Number(s.scope.slice(1));
+    return {
+      recording: recording?.id ?? 0,
+      base: base ? base.id : undefined,
+      process: s.scope[0] === "p" ? number : -1,
+      thread: s.scope[0] === "t" ? number : -1,
+      threads: s.apart && !base ? "apart" : "together",
+      fold: functionRefs(s.fold),
+      foldLibraries: s.mine,
+      keep: functionRefs(s.keep),
+      root: functionRefs(s.root),
+      group: s.group ? "module" : "function",
+      reversed: s.rev,
+      ...extra,
+    };
+  }
+
+  /** The model in the shape the state asks for. @param {PageState} s @param {Record<string, any>} [extra] */
+  view(s, extra) {
+    const options = this.options(s, extra);
+    const key = JSON.stringify(options);
+    let view = this.views.get(key);
+    if (view) {
+      this.views.delete(key);
+    } else {
+      view = this.engine.view(options);
+      this.learnFunctions();
+    }
+    this.views.set(key, view);
+    for (const [old, other] of this.views) {
+      if (this.views.size <= KEPT_VIEWS) break;
+      this.views.delete(old);
+      other.free();
+    }
+    return view;
+  }
+
+  /** Are there functions with numbers? Some recordings have only lines. @param {PageState} s */
+  hasNumbers(s) {
+    return this.summary(s).metrics.length > 0;
+  }
+
+  /** One row per function. Reversing changes no number in it. @param {PageState} s @returns {any} */
+  table(s) {
+    if (!this.hasNumbers(s))
+      return {
+        length: 0,
+        func: [],
+        self: [],
+        total: [],
+        calls: [],
+        samples: [],
+        sum: 0,
+        states: null,
+        rowOf: new Map(),
+      };
+    const options = this.options(s, { reversed: false });
+    const metric = this.metric(s).id;
+    const key = `table ${metric} ${JSON.stringify(options)}`;
+    let table = this.results.get(key);
+    if (!table) {
+      table = this.view(s, { reversed: false }).table(metric);
+      table.rowOf = new Map();
+      for (let i = 0; i < table.length; i++) table.rowOf.set(table.func[i], i);
+      if (this.results.size > 40) this.results.clear();
+      this.results.set(key, table);
+    }
+    return table;
+  }
+
+  /** Is anything compared? @param {PageState} s */
+  isDiff(s) {
+    return s.base >= 0 && s.base !== s.rec && !!this.open[s.base];
+  }
+
+  /** What a function is called, fit to be shown. @param {number} func @returns {string} */
+  label(func) {
+    return (this.labels[func] ??= this.makeLabel(func));
+  }
+
+  /** @param {number} func */
+  makeLabel(func) {
+    const info = this.functions[func];
+    if (!info) return "?";
+    if (info.kind === "root") return "everything";
+    let name = info.qualname || info.name;
+    // As in the terminal: a builtin by its bare name.
+    const builtin = info.kind === "c" && /^<built-in method (.+)>$/.exec(name);
+    if (builtin) name = builtin[1];
+    const method = info.kind === "c" && /^<method '(.+)' of '(.+)' objects>$/.exec(name);
+    if (method) name = `${method[2]}.${method[1]}`;
+    if (name === "<module>" && info.module) name = `<module> ${info.module}`;
+    return visible(shorten(name, 2000)) || "(no name)";
+  }
+
+  /** Where it stands: "file.py:12". @param {number} func @param {boolean} [whole] the whole path */
+  place(func, whole = false) {
+    const info = this.functions[func];
+    if (!info) return "";
+    if (!info.file) return info.kind === "c" ? "built-in" : "";
+    const file = visible(shorten(whole ? info.file : baseName(info.file), 1000));
+    return info.line ? `${file}:${info.line}` : file;
+  }
+
+  /** Functions that the search means. @param {PageState} s @returns {Matches} */
+  matches(s) {
+    if (this.found.text === s.q && this.found.has.length === this.functions.length) return this.found;
+    const pattern = s.q ? searchPattern(s.q) : null;
+    const has = new Uint8Array(this.functions.length);
+    const list = [];
+    for (let i = 1; pattern && i < this.functions.length; i++) {
+      const info = this.functions[i];
+      if (
+        pattern.test(info.qualname) ||
+        pattern.test(info.name) ||
+        (info.file && pattern.test(`${info.file}:${info.line}`)) ||
+        pattern.test(info.module)
+      ) {
+        has[i] = 1;
+        list.push(i);
+      }
+    }
+    this.found = { text: s.q, pattern, funcs: Uint32Array.from(list), has };
+    return this.found;
+  }
+
+  /** How much of everything the search covers. @param {PageState} s */
+  matchedShare(s) {
+    const { funcs } = this.matches(s);
+    if (!funcs.length) return { part: 0, whole: 0, count: 0 };
+    const metric = this.metric(s).id;
+    const key = `share ${metric} ${s.q} ${JSON.stringify(this.options(s, { reversed: false }))}`;
+    const known = this.results.get(key);
+    if (known) return known;
+    const view = this.view(s, { reversed: false });
+    const got = view.matched(funcs, metric);
+    const share = { part: got.value, whole: view.totals(metric).value, count: funcs.length };
+    this.results.set(key, share);
+    return share;
+  }
+}

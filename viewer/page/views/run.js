@@ -1,0 +1,261 @@
+// The run: what was recorded, where, at what cost, and what a reader has to know about it.
+
+import { el, fill } from "../parts/dom.js";
+import { formatCount, formatTime, formatShare } from "../parts/numbers.js";
+import { visible, shorten } from "../parts/text.js";
+
+/** @typedef {import('../app.js').App} App */
+
+const SHOWN_ROWS = 200;
+
+export class RunView {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.id = "run";
+    /** @type {HTMLElement} */
+    this.host = el("div");
+    this.title = "Run";
+    this.alone = true;
+  }
+
+  /** @param {HTMLElement} host */
+  show(host) {
+    this.host = host;
+    this.update(null);
+  }
+
+  /** @param {Set<string> | null} _changed */
+  update(_changed) {
+    const { session, s } = this.app;
+    const r = session.summary(s);
+    const text = (/** @type {any} */ t) => visible(shorten(String(t ?? ""), 1500));
+    fill(
+      this.host,
+      el(
+        "div.page",
+        { tabindex: 0 },
+        el("h1.name", null, text(r.facts.command || r.name)),
+        el("div.soft", null, text([r.facts.host, r.facts.os, when(r)].filter(Boolean).join(" · "))),
+        el(
+          "div.cards",
+          null,
+          ...this.cards(r).map(([value, name]) =>
+            el("div.card", null, el("b", null, value), el("span", null, name)),
+          ),
+        ),
+        ...r.notes.map((/** @type {any} */ n) => el("div.notice", null, el("p", null, text(n.text)))),
+        r.tree === "estimated"
+          ? el(
+              "div.notice",
+              null,
+              el(
+                "p",
+                null,
+                "This profile has a table of callers but no calling contexts. Flame graph, sunburst and trees are estimated from it: time is given to callers in proportion.",
+              ),
+            )
+          : null,
+        el("h2", null, "Processes"),
+        this.processes(r),
+        el("h2", null, "Threads"),
+        this.threads(r),
+        el("h2", null, "Facts"),
+        el(
+          "table.grid",
+          null,
+          ...Object.entries({
+            recording: r.name,
+            ...r.facts,
+            functions: formatCount(r.counts.functions),
+            contexts: formatCount(r.counts.nodes),
+            "lines with numbers": formatCount(r.counts.lines),
+          }).map(([key, value]) =>
+            el(
+              "tr",
+              null,
+              el("th", { scope: "row", style: { width: "160px" } }, text(key)),
+              el("td", null, text(key === "start" ? startText(value) : value)),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+
+  /** @param {any} r @returns {[string, string][]} */
+  cards(r) {
+    const longest = r.processes.reduce(
+      (/** @type {number} */ a, /** @type {any} */ p) => Math.max(a, p.durationNs || 0),
+      0,
+    );
+    /** @type {[string, string][]} */
+    const cards = [];
+    if (longest) cards.push([formatTime(longest), "from start to end"]);
+    if (r.processes.length)
+      cards.push([formatCount(r.processes.length), r.processes.length === 1 ? "process" : "processes"]);
+    if (r.threads.length)
+      cards.push([formatCount(r.threads.length), r.threads.length === 1 ? "thread" : "threads"]);
+    cards.push(
+      [formatCount(r.counts.functions), "functions"],
+      [formatCount(r.counts.nodes), "calling contexts"],
+    );
+    if (r.sampling)
+      cards.push(
+        [formatCount(r.sampling.samples), "samples"],
+        [`± ${(r.sampling.error * 100).toFixed(1)} %`, "sampling error of a share"],
+      );
+    const lost = r.processes.reduce(
+      (/** @type {number} */ a, /** @type {any} */ p) => a + (p.sampled?.lost ?? 0),
+      0,
+    );
+    if (lost) cards.push([formatCount(lost), "samples lost"]);
+    const watched = r.processes.reduce(
+      (/** @type {number} */ a, /** @type {any} */ p) => a + (p.sampled?.cpuNs ?? 0),
+      0,
+    );
+    if (watched) cards.push([formatTime(watched), "processor time of watching"]);
+    return cards;
+  }
+
+  /** @param {any} r */
+  processes(r) {
+    const rows = r.processes
+      .slice(0, SHOWN_ROWS)
+      .map((/** @type {any} */ p) =>
+        el(
+          "tr",
+          null,
+          el("td.num", null, p.pid),
+          el("td", null, visible(p.version || "")),
+          el("td.num", null, p.durationNs ? formatTime(p.durationNs) : ""),
+          el("td.num", null, p.exitStatus ?? ""),
+          el("td", null, collected(p)),
+          el("td", null, cost(p)),
+          el("td.name", null, visible(shorten(p.command || p.exe || "", 300))),
+        ),
+      );
+    return el(
+      "div.scroll",
+      null,
+      el(
+        "table.grid",
+        null,
+        el(
+          "tr",
+          null,
+          el("th.num", null, "pid"),
+          el("th", null, "Python"),
+          el("th.num", null, "time"),
+          el("th.num", null, "exit"),
+          el("th", null, "recorded"),
+          el("th", null, "cost"),
+          el("th", null, "command"),
+        ),
+        ...rows,
+      ),
+    );
+  }
+
+  /** @param {any} r */
+  threads(r) {
+    const most = r.threads.reduce((/** @type {number} */ a, /** @type {any} */ t) => Math.max(a, t.value), 1);
+    const order = r.threads
+      .map((/** @type {any} */ _, /** @type {number} */ i) => i)
+      .sort((/** @type {number} */ a, /** @type {number} */ b) => r.threads[b].value - r.threads[a].value)
+      .slice(0, SHOWN_ROWS);
+    return el(
+      "div.scroll",
+      null,
+      el(
+        "table.grid",
+        null,
+        el(
+          "tr",
+          null,
+          el("th", null, "thread"),
+          el("th.num", null, "process"),
+          el("th.num", null, "id"),
+          el("th.num", null, "recorded"),
+          el("th.num", null, "CPU"),
+          el("th.num", null, "samples"),
+          el("th.wide", null, ""),
+        ),
+        ...order.map((/** @type {number} */ i) => {
+          const t = r.threads[i];
+          return el(
+            "tr",
+            null,
+            el(
+              "td.name",
+              null,
+              el(
+                "a",
+                {
+                  href: "#",
+                  onclick: (/** @type {Event} */ e) => {
+                    e.preventDefault();
+                    this.app.reshape({ scope: `t${i}` });
+                    this.app.store.set({ view: "flame" });
+                  },
+                },
+                visible(shorten(t.name || "thread", 80)),
+              ),
+            ),
+            el("td.num", null, r.processes[t.process]?.pid ?? ""),
+            el("td.num", null, t.tid || ""),
+            el("td.num", null, formatTime(t.value)),
+            el("td.num", null, t.cpuNs ? formatTime(t.cpuNs) : ""),
+            el("td.num", null, t.samples ? formatCount(t.samples) : ""),
+            el(
+              "td",
+              null,
+              el("div.bar", null, el("i.total", { style: { width: `${(t.value / most) * 100}%` } })),
+            ),
+          );
+        }),
+      ),
+    );
+  }
+
+  drawn() {
+    return { text: this.host?.innerText };
+  }
+}
+
+/** @param {any} p */
+function collected(p) {
+  if (!p.profiled && !p.sampled) return "nothing: no agent for this Python";
+  const words = [];
+  if (p.calls) words.push(p.cCalls ? "every call, C calls too" : "every call");
+  if (p.lines) words.push("lines");
+  if (p.sampled)
+    words.push(
+      `${formatCount(p.sampled.samples)} samples (${p.sampled.mode}${p.sampled.intervalNs ? `, every ${formatTime(p.sampled.intervalNs)}` : ""})`,
+    );
+  return words.join("; ");
+}
+
+/** @param {any} p */
+function cost(p) {
+  const words = [];
+  if (p.cost?.callPs) words.push(`${Math.round(p.cost.callPs / 1000)} ns per call`);
+  if (p.cost?.linePs) words.push(`${Math.round(p.cost.linePs / 1000)} ns per line`);
+  if (p.cost?.ownNs) words.push(`${formatTime(p.cost.ownNs)} besides`);
+  if (p.sampled)
+    words.push(`${formatTime(p.sampled.cpuNs)} outside it (${formatShare(p.sampled.cpuNs, p.durationNs)})`);
+  if (p.sampled?.lost) words.push(`${formatCount(p.sampled.lost)} samples lost`);
+  if (p.sampled?.partial) words.push(`${formatCount(p.sampled.partial)} partial`);
+  return words.join("; ");
+}
+
+/** @param {any} r */
+function when(r) {
+  const ns = r.processes[0]?.startRealNs;
+  return ns ? new Date(ns / 1e6).toLocaleString("en-GB") : "";
+}
+
+/** @param {any} value */
+function startText(value) {
+  return String(value);
+}
