@@ -104,9 +104,10 @@ static uint32_t read_new(struct fm_codes *codes, fm_addr at)
     struct fm_known_code known = { .generation = UINT64_MAX };
     if (!read_with_texts(codes, &known, at))
         return FM_NO_CODE;
-    /* Without a table it is one that is being made or unmade. */
-    if (!read_frame_shape(codes, &known) ||
-        (!known.code.table_len && !fm_code_is_shim(&known.code, codes->layout))) {
+    /* Without a table (which 3.9 and 3.10 may leave empty) it is one that is being made or unmade. */
+    bool half = codes->layout->table == FM_TABLE_PEP657 && !known.code.table_len &&
+                !fm_code_is_shim(&known.code, codes->layout);
+    if (half || !read_frame_shape(codes, &known)) {
         fm_code_release(&known.code);
         return FM_NO_CODE;
     }

@@ -8,7 +8,7 @@
  * over many samples, tell it from a call that is merely rare: a dispatcher's seldom target has no other
  * caller, a helper's seldom caller calls nothing else there.
  *
- * Of such a stack what is above the call is taken off and the sample is counted as partial.
+ * Stacks of blocked threads are certain and never touched. Of a torn one what is above the call is taken off and the sample is counted as partial.
  */
 #ifndef FM_SAMPLER_UNLIKELY_H
 #define FM_SAMPLER_UNLIKELY_H
@@ -20,6 +20,7 @@ struct fm_unlikely {
     const struct fm_tally *tally;
     struct fm_map sites, callers, callees, calls, pairs; /* → index in `samples` */
     FM_VEC(uint64_t) samples;
+    FM_VEC(uint32_t) last_rows; /* that added to them */
 };
 
 void fm_unlikely_init(struct fm_unlikely *u, const struct fm_tally *tally);
