@@ -189,12 +189,14 @@ static bool check_codes(struct fm_target *t, struct fm_walk *w, uint64_t now_ns)
  * ours, and may be of two instants. What is usual is learnt: the least so far, given up slowly. */
 static bool is_torn(struct fm_walk *w, int n, uint64_t took_ns)
 {
+    /* More of a large copy is in another processor's cache when much of it is in use. */
+    uint64_t allowed_ns = 300 + w->buffer.len / 4;
     if (n != w->usual_spans || took_ns < w->usual_ns) {
         w->usual_spans = n;
         w->usual_ns = took_ns;
         return false;
     }
-    bool torn = took_ns > w->usual_ns + w->usual_ns / 2 + 300;
+    bool torn = took_ns > w->usual_ns + w->usual_ns / 2 + allowed_ns;
     w->usual_ns += w->usual_ns / 64 + 1;
     return torn;
 }

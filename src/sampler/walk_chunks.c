@@ -272,6 +272,18 @@ static bool link_down(struct climb *k, fm_addr previous)
     return is_entry(k, previous) && push_below_entry(k, previous);
 }
 
+/* Up to 3.13 a frame that calls another in the same loop of the interpreter first saves its stack pointer:
+ * while it executes, only what C called can stand on it. That begins a loop of its own, which 3.11 marks in
+ * the frame (is_entry, before owner) and later versions by an entry frame in between. */
+static bool is_left_behind(const struct climb *k, const struct found *x)
+{
+    const struct fm_layout *l = k->c->layout;
+    const struct found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
+    if (!top || top->fate != EXECUTING || x->f.previous != top->at)
+        return false;
+    return fm_layout_minor(l) > 11 || !x->bytes[l->frame_owner - 1];
+}
+
 /* The frame in the slot at `at`, if there is a live one on top of what was found so far. */
 static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, fm_addr end)
 {
@@ -291,7 +303,7 @@ static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, 
     size_t len = k->stack.len;
     bool missing = k->missing;
     if (!fm_walk_decode(k->c, x.bytes, &x.f) || x.f.owner == l->owner_generator ||
-        x.f.owner >= l->owner_boundary)
+        x.f.owner >= l->owner_boundary || is_left_behind(k, &x))
         return false;
     if (!link_down(k, x.f.previous) || !fm_walk_identify(k->c, &x.f) ||
         (x.fate = fate_of(k, &x)) == ENDED) {

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/memory.h"
 #include "sampler/walk_parts.h"
 
 static bool same(const struct fm_frame_view *a, const struct fm_frame_view *b, bool newest)
@@ -102,6 +103,22 @@ static void keep_older(struct fm_walk *w, struct fm_walk_context *c)
     w->partial = true;
 }
 
+/* It is the first look that counts, even if only the older frames are certain: waiting for the thread to
+ * keep still would favour whatever is slow. Where the newest are is found out for the next look. */
+static enum fm_walk_result keep_and_learn(struct fm_walk *w, struct fm_walk_context *c)
+{
+    size_t n = w->frames.len;
+    fm_autofree struct fm_raw_frame *kept = fm_malloc((n + 1) * sizeof *kept);
+    if (n)
+        memcpy(kept, w->frames.data, n * sizeof *kept);
+    enum fm_walk_result result = fm_walk_learn(w, c);
+    w->frames.len = 0;
+    for (size_t i = 0; i < n; i++)
+        fm_vec_push(&w->frames, kept[i]);
+    w->partial = true;
+    return result == FM_WALK_GONE ? FM_WALK_GONE : FM_WALK_OK;
+}
+
 enum fm_walk_result fm_walk_finish_heap(struct fm_walk *w, struct fm_walk_context *c, int got)
 {
     const struct fm_layout *l = c->layout;
@@ -112,10 +129,10 @@ enum fm_walk_result fm_walk_finish_heap(struct fm_walk *w, struct fm_walk_contex
     if (got >= planned && w->loose.len &&
         fm_word(w->buffer.data + w->tail, l->thread_frame) == newest && descend(w, c, newest))
         return FM_WALK_OK;
-    if (c->last_try && got >= planned) {
+    if (got >= planned && w->loose.len)
         keep_older(w, c);
-        return FM_WALK_OK;
-    }
+    if (w->frames.len || (c->last_try && got >= planned))
+        return keep_and_learn(w, c);
     if (fm_walk_learn(w, c) == FM_WALK_GONE)
         return FM_WALK_GONE;
     w->frames.len = 0;
