@@ -200,7 +200,10 @@ int fm_run_output_begin(struct fm_run_output *output, const struct fm_profile *f
 int fm_run_output_write(struct fm_run_output *output, const struct fm_profile *p,
                         struct fm_error *err)
 {
-    return fm_profile_write(p, output->path, output->format, output->replace, err);
+    int rc = fm_profile_write(p, output->path, output->format, output->replace, err);
+    if (rc == 0)
+        output->made = output->replace = true; /* what is there now is ours: later writes go over it */
+    return rc;
 }
 
 void fm_run_output_cancel(struct fm_run_output *output)
