@@ -212,3 +212,14 @@ uint32_t fm_codes_check(struct fm_codes *codes, uint32_t *numbers, uint32_t n, u
     }
     return replaced + check_batch(codes, old, n_old, now_ns);
 }
+
+uint32_t fm_codes_renew(struct fm_codes *codes, uint32_t number, bool at_once, uint64_t now_ns)
+{
+    const struct fm_known_code *known = &codes->list.data[number];
+    uint32_t *numbers[] = { &number };
+    if (codes->layout->code_size > HEAD_MAX_BYTES || known->checked_ns == now_ns)
+        return number;
+    if (at_once || needs_check(codes, known, now_ns))
+        check_batch(codes, numbers, 1, now_ns);
+    return number;
+}

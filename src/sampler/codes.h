@@ -79,4 +79,9 @@ void fm_codes_doubt(struct fm_codes *codes, uint64_t generation);
  * changed to the new ones, or to FM_NO_CODE). */
 uint32_t fm_codes_check(struct fm_codes *codes, uint32_t *numbers, uint32_t n, uint64_t now_ns);
 
+/* The number of what now lies where `number` was read: a frame that does not fit what is known of its code
+ * is no proof of a dead frame while that may be out of date. Compared when fm_codes_check() would, or, with
+ * `at_once`, if it has not been at this very time. */
+uint32_t fm_codes_renew(struct fm_codes *codes, uint32_t number, bool at_once, uint64_t now_ns);
+
 #endif

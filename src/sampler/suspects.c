@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "os/procfs.h"
 
-#define EAGER_NS        100000000u /* an interpreter needs some 10 ms to start … */
-#define EAGER_WAIT_NS   1000000u   /* … and what it does first is worth seeing */
+#define FIRST_WAIT_NS   1000000u    /* what an interpreter does first is worth seeing */
 #define LONGEST_WAIT_NS 50000000u
 #define SELDOM_NS       2000000000u /* how often a program that is no Python is searched again */
+#define PATIENCE        8           /* a try comes after one part in so many of the time until now */
 
 void fm_suspects_release(struct fm_suspects *s)
 {
@@ -31,8 +31,7 @@ bool fm_suspects_has(const struct fm_suspects *s, pid_t pid)
 
 void fm_suspects_add(struct fm_suspects *s, pid_t pid, pid_t parent, uint64_t now_ns)
 {
-    struct fm_suspect suspect = { .pid = pid, .parent = parent, .since_ns = now_ns,
-                                  .next_ns = now_ns, .wait_ns = EAGER_WAIT_NS };
+    struct fm_suspect suspect = { .pid = pid, .parent = parent, .since_ns = now_ns };
     if (!fm_suspects_has(s, pid))
         fm_vec_push(&s->list, suspect);
 }
@@ -71,46 +70,59 @@ static uint64_t program_of(pid_t pid)
     return stat(path, &st) == 0 ? fm_mix64((uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino) | 1 : 0;
 }
 
-/* To be called after a try that failed. A program that links no Python may still load one, as servers that
- * embed it do: it is tried again, but seldom. */
-static void put_off(struct fm_suspect *suspect, int status, uint64_t program, uint64_t now_ns)
+/* To be called after a try that failed. How long an interpreter takes to start depends on the machine and
+ * what else it does, so the pauses grow with the time that has passed. A program that links no Python may
+ * still load one, as servers that embed it do: it is not given up. */
+static void put_off(struct fm_suspect *suspect, int status, uint64_t now_ns)
 {
-    bool eager = now_ns - suspect->since_ns <= EAGER_NS;
-    suspect->other_program = status == FM_NOT_PYTHON && !eager ? program : 0;
-    if (!eager && suspect->wait_ns < LONGEST_WAIT_NS)
-        suspect->wait_ns *= 2;
-    suspect->next_ns = now_ns + suspect->wait_ns;
-    suspect->give_ns = now_ns + SELDOM_NS;
+    uint64_t wait_ns = (now_ns - suspect->since_ns) / PATIENCE;
+    uint64_t most_ns = status == FM_NOT_PYTHON ? SELDOM_NS : LONGEST_WAIT_NS;
+    wait_ns = wait_ns < FIRST_WAIT_NS ? FIRST_WAIT_NS : wait_ns > most_ns ? most_ns : wait_ns;
+    suspect->try_ns = now_ns + wait_ns;
+}
+
+/* Is it time to search it? Another program than before is new in every respect. */
+static bool is_due(struct fm_suspect *suspect, uint64_t now_ns)
+{
+    uint64_t program = program_of(suspect->pid);
+    if (program != suspect->program) {
+        suspect->program = program;
+        suspect->since_ns = suspect->try_ns = now_ns;
+    }
+    return suspect->try_ns <= now_ns;
+}
+
+/* The target that it has become, or NULL. */
+static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspect, bool tasks,
+                                 uint64_t now_ns)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    struct fm_target *t = fm_target_new(suspect->pid, tasks, &err);
+    if (t)
+        return t;
+    if (err.status == FM_UNSUPPORTED || err.status == FM_FORBIDDEN)
+        refuse(s, suspect->pid, err.text);
+    put_off(suspect, err.status, now_ns);
+    return NULL;
 }
 
 struct fm_target *fm_suspects_try(struct fm_suspects *s, bool tasks, uint64_t now_ns)
 {
     for (size_t i = 0; i < s->list.len;) {
         struct fm_suspect *suspect = &s->list.data[i];
-        struct fm_error err = FM_ERROR_INIT;
+        struct fm_target *t = NULL;
         if (suspect->next_ns > now_ns) {
             i++;
-            continue;
-        }
-        if (has_ended(suspect->pid)) {
+        } else if (has_ended(suspect->pid) ||
+                   (is_due(suspect, now_ns) && (t = try_one(s, suspect, tasks, now_ns)))) {
             forget(s, i);
-            continue;
-        }
-        uint64_t program = program_of(suspect->pid);
-        if (program && program == suspect->other_program && now_ns < suspect->give_ns) {
-            suspect->next_ns = now_ns + suspect->wait_ns;
+            if (t)
+                return t;
+        } else {
+            uint64_t latest_ns = now_ns + LONGEST_WAIT_NS;
+            suspect->next_ns = suspect->try_ns < latest_ns ? suspect->try_ns : latest_ns;
             i++;
-            continue;
         }
-        struct fm_target *t = fm_target_new(suspect->pid, tasks, &err);
-        if (t) {
-            forget(s, i);
-            return t;
-        }
-        if (err.status == FM_UNSUPPORTED || err.status == FM_FORBIDDEN)
-            refuse(s, suspect->pid, err.text);
-        put_off(suspect, err.status, program, now_ns);
-        i++;
     }
     return NULL;
 }

@@ -10,9 +10,10 @@
 
 struct fm_suspect {
     pid_t pid, parent;
-    uint64_t since_ns, next_ns, wait_ns;
-    uint64_t give_ns;       /* when to search that again all the same */
-    uint64_t other_program; /* a mark of the executable that was found to be no Python; 0: none */
+    uint64_t program;  /* a mark of what it executes; 0: not known */
+    uint64_t since_ns; /* … since then */
+    uint64_t try_ns;   /* when to search that for a Python again */
+    uint64_t next_ns;  /* when to see whether it executes another, or has ended */
 };
 
 /* A Python that cannot be watched: what was last said about it. */

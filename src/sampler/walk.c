@@ -79,11 +79,25 @@ bool fm_walk_decode(const struct fm_walk_context *c, const uint8_t *bytes, struc
     return f->code_at && !(f->code_at & 7);
 }
 
+/* Where in its code it is. */
+static bool locate(const struct fm_walk_context *c, struct fm_frame_view *f)
+{
+    return fm_code_offset(&c->codes->list.data[f->number].code, c->layout, f->instr, &f->offset);
+}
+
 bool fm_walk_identify(const struct fm_walk_context *c, struct fm_frame_view *f)
 {
     f->number = fm_codes_number(c->codes, f->code_at);
-    return f->number != FM_NO_CODE &&
-           fm_code_offset(&c->codes->list.data[f->number].code, c->layout, f->instr, &f->offset);
+    return f->number != FM_NO_CODE && (locate(c, f) || fm_walk_renew(c, f, true));
+}
+
+bool fm_walk_renew(const struct fm_walk_context *c, struct fm_frame_view *f, bool at_once)
+{
+    uint32_t number = fm_codes_renew(c->codes, f->number, at_once, c->now_ns);
+    if (number == f->number || number == FM_NO_CODE)
+        return false;
+    f->number = number;
+    return locate(c, f);
 }
 
 void fm_walk_push(struct fm_walk *w, const struct fm_walk_context *c, const struct fm_frame_view *f)

@@ -82,6 +82,16 @@ static enum fate fate_of(const struct climb *k, const struct found *x)
     return ALIVE;
 }
 
+/* Sets its fate. Where the stack ends is decided by codes that are on no stack: these are compared with the
+ * target here, or one that took the place of another would hide its frames for ever. */
+static bool lives(const struct climb *k, struct found *x)
+{
+    x->fate = fate_of(k, x);
+    if (x->fate == ENDED && fm_walk_renew(k->c, &x->f, false))
+        x->fate = fate_of(k, x);
+    return x->fate != ENDED;
+}
+
 /* Both copies of a loose frame, if they agree on what matters. */
 static bool view_loose(const struct climb *k, const struct fm_loose *loose, struct fm_frame_view *f)
 {
@@ -305,8 +315,7 @@ static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, 
     if (!fm_walk_decode(k->c, x.bytes, &x.f) || x.f.owner == l->owner_generator ||
         x.f.owner >= l->owner_boundary || is_left_behind(k, &x))
         return false;
-    if (!link_down(k, x.f.previous) || !fm_walk_identify(k->c, &x.f) ||
-        (x.fate = fate_of(k, &x)) == ENDED) {
+    if (!link_down(k, x.f.previous) || !fm_walk_identify(k->c, &x.f) || !lives(k, &x)) {
         k->stack.len = len; /* its generators are not part of this either */
         k->missing = missing;
         return false;

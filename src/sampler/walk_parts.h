@@ -30,6 +30,8 @@ static inline uint64_t fm_word(const uint8_t *bytes, uint32_t offset)
 bool fm_walk_decode(const struct fm_walk_context *c, const uint8_t *bytes, struct fm_frame_view *f);
 /* Which code it is and where in it; false if it is none or the instruction lies elsewhere. */
 bool fm_walk_identify(const struct fm_walk_context *c, struct fm_frame_view *f);
+/* Is it another code by now, and does the frame fit that? As fm_codes_renew(). */
+bool fm_walk_renew(const struct fm_walk_context *c, struct fm_frame_view *f, bool at_once);
 void fm_walk_push(struct fm_walk *w, const struct fm_walk_context *c, const struct fm_frame_view *f);
 void fm_walk_reverse(struct fm_walk *w);
 

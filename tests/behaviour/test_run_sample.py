@@ -191,7 +191,6 @@ def test_saved_while_it_runs(tmp_path):
 
 # ---------------------------------------------------------------- every Python below it
 
-@pytest.mark.xfail(strict=False, reason="a process that blocks soon after its start is at times not seen past its imports")
 def test_children_of_every_kind(any_python, tmp_path):
     other = next((path for version, path in reversed(INTERPRETERS.items())
                   if path != any_python), any_python)
@@ -230,7 +229,6 @@ def test_children_can_be_left_out(tmp_path):
     assert "child" not in recording.names() and len(recording.processes) == 1
 
 
-@pytest.mark.xfail(strict=False, reason="a process that blocks soon after its start is at times not seen past its imports")
 def test_shell_command(any_python, tmp_path):
     code = spin("in_the_shell", 0.8)
     done = run("sh", "-c", f"'{any_python}' -c '{code}'; exit 3", output=tmp_path / "o.fathom")
