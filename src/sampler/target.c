@@ -245,10 +245,11 @@ static void confirm_fresh(struct fm_target *t, struct fm_watched_thread *th, str
     size_t n = w->frames.len, kept = 0;
     fm_autofree struct fm_raw_frame *first = fm_malloc((n + 1) * sizeof *first);
     memcpy(first, w->frames.data, n * sizeof *first);
-    c->last_try = false;
     enum fm_walk_result result = FM_WALK_AGAIN;
-    for (int i = 0; i < TRIES && result == FM_WALK_AGAIN; i++)
+    for (int i = 0; i < TRIES && result == FM_WALK_AGAIN; i++) {
+        c->last_try = i == TRIES - 1;
         result = try_walk(t, th, c);
+    }
     if (result == FM_WALK_OK)
         kept = shared_frames(first, n, w->frames.data, w->frames.len);
     while (kept < n && first[n - 1 - kept].code < first_fresh)

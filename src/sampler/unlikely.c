@@ -48,7 +48,7 @@ void fm_unlikely_init(struct fm_unlikely *u, const struct fm_tally *tally)
     *u = (struct fm_unlikely){ .tally = tally };
     for (uint32_t i = 0; i < tally->rows.len; i++) {
         const struct fm_tally_row *row = &tally->rows.data[i];
-        const struct fm_raw_frame *frames = tally->frames.data + row->first;
+        const struct fm_raw_frame *frames = row->n ? tally->frames.data + row->first : NULL;
         uint64_t samples = 0;
         for (int k = 0; k < FM_STATE_COUNT; k++)
             samples += row->samples[k];
@@ -97,7 +97,7 @@ static bool was_blocked(const struct fm_tally_row *row)
 
 uint32_t fm_unlikely_cut(const struct fm_unlikely *u, const struct fm_tally_row *row)
 {
-    const struct fm_raw_frame *frames = u->tally->frames.data + row->first;
+    const struct fm_raw_frame *frames = row->n ? u->tally->frames.data + row->first : NULL;
     if (was_blocked(row))
         return 0;
     for (uint32_t k = row->n; k-- > 1;) { /* from the oldest call on */

@@ -145,6 +145,7 @@ int fm_walk_plan(struct fm_walk *w, const struct fm_layout *l, struct fm_span *s
         for (size_t i = 0; i < w->chunks.len && round == 0; i++, n++) {
             struct fm_chunk *chunk = &w->chunks.data[i];
             chunk->copy = offsets[n] = place(w, &spans[n], chunk->at, chunk->used);
+            chunk->copied = chunk->used;
         }
     }
     for (size_t i = 0; i + 1 < w->chunks.len; i++, n++)
@@ -218,7 +219,7 @@ static bool fetch(struct fm_walk *w, const struct fm_walk_context *c, fm_addr at
 {
     struct fm_chunk *chunk = fm_walk_chunk_of(w, at);
     uint32_t size = c->layout->frame_size;
-    if (chunk && at + size <= chunk->at + chunk->used) {
+    if (chunk && at + size <= chunk->at + chunk->copied) {
         memcpy(bytes, w->buffer.data + chunk->copy + (at - chunk->at), size);
         return true;
     }
@@ -231,9 +232,11 @@ static bool read_chunks(struct fm_walk *w, const struct fm_walk_context *c)
     w->buffer.len = 0;
     if (!w->chunks.len)
         return true;
-    for (size_t i = 0; i < w->chunks.len; i++)
-        w->chunks.data[i].copy =
-            place(w, &spans[i], w->chunks.data[i].at, w->chunks.data[i].used);
+    for (size_t i = 0; i < w->chunks.len; i++) {
+        struct fm_chunk *chunk = &w->chunks.data[i];
+        chunk->copy = place(w, &spans[i], chunk->at, chunk->used);
+        chunk->copied = chunk->used;
+    }
     for (size_t i = 0; i < w->chunks.len; i++)
         spans[i].into = w->buffer.data + w->chunks.data[i].copy;
     return fm_remote_read_spans(c->remote, spans, (int)w->chunks.len) == (int)w->chunks.len;

@@ -24,7 +24,8 @@
  * A thread that is blocked is simply followed from the newest frame down (fm_walk_still).
  *
  * Invariants:
- *  1. Chunks are in order of age, oldest first; `used` never exceeds `bytes`.
+ *  1. Chunks are in order of age, oldest first; neither `used` nor `copied` exceeds `bytes`. `used` may grow
+ *     while a copy is looked at, so only `copied` tells what is in it.
  *  2. Every address that is followed lies in a copy; every copy was bounds-checked when planned.
  *  3. Every walk is bounded by FM_WALK_MAX_FRAMES, so no cycle can hold it.
  */
@@ -38,12 +39,13 @@
 #define FM_WALK_MAX_CHUNKS 256u
 #define FM_WALK_MAX_LOOSE  200u
 #define FM_WALK_SHIMS      32u /* a power of two */
-#define FM_WALK_MAX_SPANS  (9 + FM_WALK_MAX_CHUNKS + 2 * FM_WALK_MAX_LOOSE)
+#define FM_WALK_MAX_SPANS  (9 + 2 * FM_WALK_MAX_CHUNKS + 2 * FM_WALK_MAX_LOOSE)
 
 struct fm_chunk {
     fm_addr at;
     uint32_t bytes; /* its size */
     uint32_t used;  /* how much of it to copy */
+    uint32_t copied; /* … and was */
     uint32_t copy;  /* where its copy lies in the buffer */
     uint32_t again; /* … and of older chunks a second one, made after the newest chunk's */
 };

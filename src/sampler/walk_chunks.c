@@ -38,6 +38,7 @@ struct climb {
     FM_VEC(struct found) stack; /* oldest first */
     fm_addr newest;             /* what the thread state said shortly before: a hint */
     bool again;                 /* something is not in the copies */
+    bool crowded;               /* … and there is no room for more: most are of another time */
     bool missing;               /* generators below an entry frame were not found */
     bool unsure;                /* the older part is certain, the newest end is not */
     bool between;               /* no frame executes just now */
@@ -109,7 +110,7 @@ static void copy_too(struct climb *k, fm_addr at)
     if (k->w->loose.len < FM_WALK_MAX_LOOSE)
         fm_vec_push(&k->w->loose, (struct fm_loose){ .at = at });
     else
-        fm_walk_learn(k->w, k->c); /* most of them are of another time */
+        k->crowded = true;
 }
 
 /* What lies at `at`, which is in no chunk: an entry frame, or a frame to be copied from now on? */
@@ -189,7 +190,7 @@ static uint32_t stack_offset(const struct climb *k, const struct found *x, int i
             return 0;
         sp = x->at + l->frame_localsplus + (uint32_t)depth * 8;
     }
-    if (sp < x->at + l->frame_localsplus + 8 * (fm_addr)i || sp > chunk->at + chunk->used)
+    if (sp < x->at + l->frame_localsplus + 8 * (fm_addr)i || sp > chunk->at + chunk->copied)
         return 0;
     return (uint32_t)(sp - 8 * (fm_addr)i - x->at);
 }
@@ -304,7 +305,7 @@ static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, 
     if (k->stack.len && k->stack.data[k->stack.len - 1].bytes &&
         k->stack.data[k->stack.len - 1].f.offset < 0)
         return false; /* who has not begun has called nobody: that is of an earlier time */
-    if (at + l->frame_size > chunk->at + chunk->used) {
+    if (at + l->frame_size > chunk->at + chunk->copied) {
         fm_walk_reach(k->w, at + l->frame_size);
         k->again = true;
         return false;
@@ -331,7 +332,7 @@ static fm_addr behind_cleared(struct climb *k, const struct fm_chunk *chunk, fm_
     const struct fm_layout *l = k->c->layout;
     struct fm_frame_view f;
     if (k->again || k->newest <= at || k->newest >= end ||
-        at + l->frame_size > chunk->at + chunk->used)
+        at + l->frame_size > chunk->at + chunk->copied)
         return 0;
     const uint8_t *bytes = k->w->buffer.data + chunk->copy + (at - chunk->at);
     if (!fm_walk_decode(k->c, bytes, &f) || !fm_walk_identify(k->c, &f))
@@ -361,7 +362,7 @@ static bool older_chunks_agree(const struct climb *k)
     for (size_t i = 0; i + 1 < k->w->chunks.len; i++) {
         const struct fm_chunk *chunk = &k->w->chunks.data[i];
         uint64_t len = chunk_end(k, i) - chunk->at;
-        if (memcmp(buffer + chunk->copy, buffer + chunk->again, len < chunk->used ? len : chunk->used))
+        if (memcmp(buffer + chunk->copy, buffer + chunk->again, len < chunk->copied ? len : chunk->copied))
             return false;
     }
     return true;
@@ -590,5 +591,7 @@ enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_cont
     enum fm_walk_result result = climb(&k);
     w->scratch = k.stack.data;
     w->scratch_cap = k.stack.cap;
+    if (k.crowded)
+        w->loose.len = 0; /* those in use are found again */
     return result;
 }

@@ -12,6 +12,7 @@
 #include "fuzz.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,6 +156,8 @@ static void put_frame(fm_addr at, fm_addr code, fm_addr previous, uint8_t owner,
     else
         put_word(at, l->frame_instr, code + l->code_bytecode + 4);
     put_byte(at, l->frame_owner, owner);
+    if (l->frames == FM_FRAMES_HEAP)
+        put_byte(at, l->frame_state, fm_layout_minor(l) == 9); /* it executes: 1, and 0 in 3.10 */
     if (fm_layout_minor(l) < 14)
         put_int(at, l->frame_stackpointer, executing ? UINT32_MAX : 3);
     else
@@ -439,8 +442,12 @@ static void expect_honest(const struct fm_target *t)
     for (size_t i = 0; i < t->tally.rows.len; i++)
         whole += t->tally.rows.data[i].n == 7 && !t->tally.rows.data[i].partial;
     if (t->live.len != threads || whole != threads || t->tally.rows.len != threads + tasks ||
-        t->counts.samples != 3 * threads || t->counts.partial || t->counts.lost)
+        t->counts.samples != 3 * threads || t->counts.partial || t->counts.lost) {
+        fprintf(stderr, "honest memory of 3.%u: %zu threads, %zu rows, %zu whole; %lu samples, %lu partial, %lu lost\n",
+                minor, t->live.len, t->tally.rows.len, whole, (unsigned long)t->counts.samples,
+                (unsigned long)t->counts.partial, (unsigned long)t->counts.lost);
         abort();
+    }
 }
 
 static void sample(const struct fm_layout *layout, fm_addr runtime)
