@@ -159,15 +159,29 @@ static void walk(const struct fm_layout *l, const struct fm_remote *remote, fm_a
     fm_map_release(&known);
 }
 
-/* Does the walk end where a stack ends? Since 3.12 the oldest frame is one of C; 3.15 names it in
- * the thread state. A walk that lost its way in a frame that was just being made or left does not
- * come there. */
+bool fm_stack_frame_executes(const struct fm_layout *l, const void *frame)
+{
+    enum { F_EXECUTING_3_9 = 1, FRAME_EXECUTING_3_10 = 0, FRAME_UNWINDING_3_10 = 2 };
+    int8_t state = (int8_t)((const uint8_t *)frame)[l->frame_state];
+    if (fm_layout_minor(l) == 9)
+        return state == F_EXECUTING_3_9;
+    return state == FRAME_EXECUTING_3_10 || state == FRAME_UNWINDING_3_10;
+}
+
+/* Does the walk end where a stack ends? Up to 3.10 the oldest frame executes; since 3.12 it is one of C;
+ * 3.15 names it in the thread state. A walk that lost its way in a frame that was just being made or left
+ * does not come there. */
 static bool ends_well(const struct fm_layout *l, const struct fm_remote *remote, fm_addr thread,
                       const struct fm_stack *stack)
 {
-    if (!stack->len || fm_layout_minor(l) < 12)
+    if (!stack->len || fm_layout_minor(l) == 11)
         return true;
     const struct fm_stack_frame *oldest = &stack->data[stack->len - 1];
+    if (l->frames == FM_FRAMES_HEAP) {
+        uint8_t bytes[MAX_FRAME_BYTES];
+        return fm_remote_read(remote, oldest->at, bytes, l->frame_size) == 0 &&
+               fm_stack_frame_executes(l, bytes);
+    }
     if (l->thread_base_frame != FM_ABSENT)
         return oldest->at == fm_remote_pointer(remote, thread + l->thread_base_frame);
     return oldest->owner >= l->owner_boundary;

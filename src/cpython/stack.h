@@ -60,6 +60,10 @@ static inline void fm_stack_release(struct fm_stack *stack)
     fm_vec_release(stack);
 }
 
+/* Of the bytes of a frame of 3.9 or 3.10: is it being executed? One that has ended may have been freed, and
+ * its link to the caller cut. */
+bool fm_stack_frame_executes(const struct fm_layout *layout, const void *frame);
+
 /* Who holds the GIL of the interpreter at `interp`: a thread state, or 0. Where that GIL lies: for
  * recognising who waits for it; 0 without one. */
 fm_addr fm_stack_gil_holder(const struct fm_runtime *runtime, const struct fm_remote *remote,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cpython/stack.h"
 #include "sampler/walk_parts.h"
 
 static bool same(const struct fm_frame_view *a, const struct fm_frame_view *b, bool newest)
@@ -17,14 +18,9 @@ static bool same(const struct fm_frame_view *a, const struct fm_frame_view *b, b
            (newest || a->instr == b->instr);
 }
 
-/* Is the frame being executed? One that has ended may have been freed, and used again. */
-static bool is_alive(const struct fm_walk_context *c, const uint8_t *bytes)
+static bool executes(const struct fm_walk *w, const struct fm_walk_context *c, uint32_t copy)
 {
-    enum { F_EXECUTING_3_9 = 1, FRAME_EXECUTING_3_10 = 0, FRAME_UNWINDING_3_10 = 2 };
-    int8_t state = (int8_t)bytes[c->layout->frame_state];
-    if (fm_layout_minor(c->layout) == 9)
-        return state == F_EXECUTING_3_9;
-    return state == FRAME_EXECUTING_3_10 || state == FRAME_UNWINDING_3_10;
+    return fm_stack_frame_executes(c->layout, w->buffer.data + copy);
 }
 
 /* Both copies of the frame at `at`; false if there are none or they differ. */
@@ -36,8 +32,8 @@ static bool view(struct fm_walk *w, const struct fm_walk_context *c, fm_addr at,
     if (!loose || !fm_walk_decode(c, w->buffer.data + loose->copies[0], f) ||
         !fm_walk_decode(c, w->buffer.data + loose->copies[1], &later))
         return false;
-    return same(f, &later, newest) && is_alive(c, w->buffer.data + loose->copies[0]) &&
-           is_alive(c, w->buffer.data + loose->copies[1]) && fm_walk_identify(c, f);
+    return same(f, &later, newest) && executes(w, c, loose->copies[0]) &&
+           executes(w, c, loose->copies[1]) && fm_walk_identify(c, f);
 }
 
 /* A generator that has no caller was just suspended: it is no stack of a thread. */
