@@ -4,15 +4,14 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "commands/graph_options.h"
 #include "commands/inputs.h"
 #include "commands/verb.h"
-#include "formats/format.h"
 #include "graph/names.h"
 #include "model/states.h"
+#include "os/output.h"
 
 /* With more arrows per function nobody follows them, and their layout takes minutes. */
 #define EDGES_PER_NODE_MAX 4
@@ -144,7 +143,6 @@ static int find_parts(struct work *w)
 /* Before anything takes long: would a picture take the place of another, or of a file? */
 static int check_names(struct work *w)
 {
-    struct stat st;
     struct fm_strings *names = fm_strings_new();
     for (size_t i = 0; i < w->parts.len && w->err.status == 0; i++) {
         const char *path = w->parts.data[i].path;
@@ -154,31 +152,14 @@ static int check_names(struct work *w)
             fm_error_set(&w->err, FM_USAGE,
                          "two pictures would be named \"%s\"; put %s or %%n into the name", path,
                          w->o.by == FM_GRAPH_BY_THREAD ? "%t" : "%p");
-        else if (!w->o.force && strcmp(path, "-") != 0 && stat(path, &st) == 0 &&
-                 S_ISREG(st.st_mode))
-            fm_error_set(&w->err, FM_EXISTS, "%s exists and is not overwritten without --force",
-                         path);
+        else
+            fm_output_check(path, w->o.force, &w->err);
     }
     fm_strings_free(names);
     return w->err.status;
 }
 
 /* ---- one picture ---- */
-
-/* fm_profile_write() asks a format for the bytes, so that any output appears whole or not at all.
- */
-static struct fm_buffer *picture;
-
-static int save_picture(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)
-{
-    (void)p, (void)err;
-    fm_buffer_release(out);
-    *out = *picture;
-    *picture = (struct fm_buffer)FM_BUFFER_INIT;
-    return 0;
-}
-
-static const struct fm_format picture_format = { .name = "picture", .save = save_picture };
 
 /* What a reader of the picture must know about the recording. */
 static const char *remark_of(const struct fm_profile *p)
@@ -237,13 +218,11 @@ static int draw(struct work *w, struct fm_graph *g, const struct part *part)
     look.remark = remark_of(w->p[0]);
     look.edge_tooltips = w->o.format != FM_GRAPH_DOT;
     fm_graph_write_dot(g, &look, &dot);
-    picture = &dot;
-    if (w->o.format != FM_GRAPH_DOT) {
-        if (fm_graph_render(fm_buffer_text(&dot), w->o.format, &drawn, &w->err) < 0)
-            return w->err.status;
-        picture = &drawn;
-    }
-    return fm_profile_write(w->p[0], part->path, &picture_format, w->o.force, &w->err);
+    const struct fm_buffer *picture = w->o.format == FM_GRAPH_DOT ? &dot : &drawn;
+    if (picture == &drawn &&
+        fm_graph_render(fm_buffer_text(&dot), w->o.format, &drawn, &w->err) < 0)
+        return w->err.status;
+    return fm_output_write_bytes(part->path, w->o.force, picture->data, picture->len, &w->err);
 }
 
 /* The table of a part; `made` is what must be freed of it. A ready-made one is used as it is. */

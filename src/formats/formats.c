@@ -1,12 +1,6 @@
 /*
- * The list of foreign formats, opening a recording of any kind, and writing one so that the file
- * appears whole or not at all; see format.h.
- *
- * Writing. The bytes go to a file without a name in the folder of the output (O_TMPFILE), which
- * gets its name when it is complete: whatever ends the command before that leaves nothing behind.
- * File systems without such files get a temporary name beside the output instead. An existing file
- * is replaced by rename, so that it is there, old or new, at every moment. A device or a pipe is
- * written to directly.
+ * The list of foreign formats, opening a recording of any kind, and writing one (whole or not at
+ * all: os/output.h); see format.h.
  */
 #include "formats/format.h"
 
@@ -18,6 +12,7 @@
 
 #include "base/memory.h"
 #include "model/file.h"
+#include "os/output.h"
 
 static const struct fm_format *const formats[] = {
     &fm_format_pstats,
@@ -123,165 +118,27 @@ struct fm_profile *fm_profile_open(const char *path, struct fm_error *err)
     return NULL;
 }
 
-/* An output that has no name yet. */
-struct output {
-    const char *path; /* where it goes */
-    char *temp;       /* its name beside the output, NULL if it has none */
-    int fd;
+struct work {
+    const struct fm_profile *p;
+    const struct fm_format *format; /* NULL: .fathom */
 };
 
-static int cannot_write(const char *path, struct fm_error *err)
+static int write_profile(void *context, int fd, struct fm_error *err)
 {
-    return fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "writing %s", path);
-}
-
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return fm_strdup(".");
-    return fm_strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-static int output_open(struct output *o, const char *path, struct fm_error *err)
-{
-    fm_autofree char *folder = folder_of(path);
-    *o = (struct output){ .path = path };
-    o->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-    if (o->fd >= 0)
-        return 0;
-    if (errno == ENOENT || errno == ENOTDIR)
-        return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: the folder %s does not exist", path,
-                            folder);
-    struct fm_buffer name = FM_BUFFER_INIT;
-    fm_buffer_addf(&name, "%s.XXXXXX", path);
-    o->temp = fm_buffer_detach(&name);
-    o->fd = mkostemp(o->temp, O_CLOEXEC);
-    if (o->fd < 0) {
-        cannot_write(path, err);
-        free(o->temp);
-        o->temp = NULL;
-        return err->status;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(o->fd, 0666 & ~mask);
-    return 0;
-}
-
-static void output_drop(struct output *o)
-{
-    if (o->temp)
-        unlink(o->temp);
-    free(o->temp);
-    if (o->fd >= 0)
-        close(o->fd);
-}
-
-/* Give the nameless file the name `path`; EEXIST if it is taken. */
-static int link_fd(int fd, const char *path)
-{
-    char self[64];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
-}
-
-static int publish_new(struct output *o)
-{
-    if (!o->temp)
-        return link_fd(o->fd, o->path);
-    if (renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE) == 0) {
-        free(o->temp);
-        o->temp = NULL;
-        return 0;
-    }
-    return errno == EINVAL || errno == ENOSYS ? link(o->temp, o->path) : -1;
-}
-
-static int publish_over(struct output *o)
-{
-    for (int i = 0; !o->temp; i++) {
-        struct fm_buffer name = FM_BUFFER_INIT;
-        fm_buffer_addf(&name, "%s.%d-%d", o->path, (int)getpid(), i);
-        if (link_fd(o->fd, name.data) == 0)
-            o->temp = fm_buffer_detach(&name);
-        fm_buffer_release(&name);
-        if (!o->temp && (errno != EEXIST || i > 100))
-            return -1;
-    }
-    if (rename(o->temp, o->path) < 0)
-        return -1;
-    free(o->temp);
-    o->temp = NULL;
-    return 0;
-}
-
-static int write_bytes(int fd, const char *bytes, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-static int write_profile(const struct fm_profile *p, int fd, const char *path,
-                         const struct fm_format *format, struct fm_error *err)
-{
-    if (!format)
-        return fm_file_save(p, fd, err) < 0 ? fm_error_context(err, "writing %s", path) : 0;
+    const struct work *work = context;
+    if (!work->format)
+        return fm_file_save(work->p, fd, err);
     fm_autobuffer bytes = FM_BUFFER_INIT;
-    if (format->save(p, &bytes, err) < 0)
-        return fm_error_context(err, "writing %s", path);
-    return write_bytes(fd, bytes.data, bytes.len) < 0 ? cannot_write(path, err) : 0;
-}
-
-/* A terminal, a pipe, /dev/null: nothing to keep whole. */
-static int write_device(const struct fm_profile *p, const char *path,
-                        const struct fm_format *format, struct fm_error *err)
-{
-    int fd = strcmp(path, "-") == 0 ? dup(1) : open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return cannot_write(path, err);
-    int status = write_profile(p, fd, path, format, err);
-    if (close(fd) < 0 && status == 0)
-        status = cannot_write(path, err);
-    return status;
+    if (work->format->save(work->p, &bytes, err) < 0)
+        return err->status;
+    return fm_output_put(fd, bytes.data, bytes.len, err);
 }
 
 int fm_profile_write(const struct fm_profile *p, const char *path, const struct fm_format *format,
                      bool overwrite, struct fm_error *err)
 {
-    struct stat st;
-    struct output o;
-    struct fm_error own = FM_ERROR_INIT;
-    err = err ? err : &own;
+    struct work work = { p, format };
     if (format && !format->save)
         return fm_error_set(err, FM_USAGE, "Fathom does not write %s", format->name);
-    bool exists = strcmp(path, "-") != 0 && stat(path, &st) == 0;
-    if (strcmp(path, "-") == 0 || (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-        return write_device(p, path, format, err);
-    if (exists && S_ISDIR(st.st_mode))
-        return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: it is a folder", path);
-    if (exists && !overwrite)
-        return fm_error_set(err, FM_EXISTS, "%s exists and is not overwritten without --force",
-                            path);
-    fm_autofree char *real = exists ? realpath(path, NULL) : NULL; /* keep a link a link */
-    if (output_open(&o, real ? real : path, err) < 0)
-        return err->status;
-    int status = write_profile(p, o.fd, path, format, err);
-    if (status == 0 && (overwrite ? publish_over(&o) : publish_new(&o)) < 0) {
-        status = errno == EEXIST ? fm_error_set(err, FM_EXISTS,
-                                                "%s exists and is not overwritten "
-                                                "without --force",
-                                                path)
-                                 : cannot_write(path, err);
-    }
-    output_drop(&o);
-    return status;
+    return fm_output_write(path, overwrite, write_profile, &work, err);
 }

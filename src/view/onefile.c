@@ -3,15 +3,14 @@
 #include "view/onefile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "os/output.h"
 #include "view/assets.h"
 
 #define GZIP          (15 + 16)
@@ -132,68 +131,26 @@ static int put_page(FILE *out, const struct fm_contents *contents, struct fm_err
 
 /* ---- the file ---- */
 
-static int cannot_write(const char *path, struct fm_error *err)
+static int write_page(void *context, int fd, struct fm_error *err)
 {
-    return fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "writing %s", path);
-}
-
-static int exists(const char *path, struct fm_error *err)
-{
-    return fm_error_set(err, FM_EXISTS, "%s exists and is not overwritten without --force", path);
-}
-
-static int write_stream(int fd, const struct fm_contents *contents, const char *path,
-                        struct fm_error *err)
-{
-    FILE *out = fdopen(fd, "wb");
+    int own = dup(fd); /* fclose() closes it */
+    FILE *out = own < 0 ? NULL : fdopen(own, "wb");
     if (!out) {
-        close(fd);
-        return cannot_write(path, err);
+        fm_error_set(err, FM_CANNOT_WRITE, "%s", strerror(errno));
+        if (own >= 0)
+            close(own);
+        return err->status;
     }
     setvbuf(out, NULL, _IOFBF, PIECE);
-    int status = put_page(out, contents, err);
+    int status = put_page(out, context, err);
     bool failed = ferror(out);
     if ((fclose(out) != 0 || failed) && status == 0)
-        status = cannot_write(path, err);
-    return status;
-}
-
-/* Written beside, then renamed. */
-static int write_file(const struct fm_contents *contents, const char *path, bool overwrite,
-                      struct fm_error *err)
-{
-    fm_autobuffer temp = FM_BUFFER_INIT;
-    fm_buffer_addf(&temp, "%s.XXXXXX", path);
-    int fd = mkostemp(temp.data, O_CLOEXEC);
-    if (fd < 0)
-        return cannot_write(path, err);
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask);
-    int status = write_stream(fd, contents, path, err);
-    if (status == 0 &&
-        renameat2(AT_FDCWD, temp.data, AT_FDCWD, path, overwrite ? 0 : RENAME_NOREPLACE) < 0)
-        status = errno == EEXIST ? exists(path, err) : cannot_write(path, err);
-    if (status < 0)
-        unlink(temp.data);
+        status = fm_error_set(err, FM_CANNOT_WRITE, "%s", strerror(errno));
     return status;
 }
 
 int fm_onefile_write(const struct fm_contents *contents, const char *path, bool overwrite,
                      struct fm_error *err)
 {
-    struct stat st;
-    if (strcmp(path, "-") == 0)
-        return write_stream(dup(1), contents, "the standard output", err);
-    bool there = stat(path, &st) == 0;
-    if (there && S_ISDIR(st.st_mode))
-        return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: it is a folder", path);
-    if (there && !S_ISREG(st.st_mode)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        return fd < 0 ? cannot_write(path, err) : write_stream(fd, contents, path, err);
-    }
-    if (there && !overwrite)
-        return exists(path, err);
-    fm_autofree char *real = there ? realpath(path, NULL) : NULL; /* keep a link a link */
-    return write_file(contents, real ? real : path, overwrite, err);
+    return fm_output_write(path, overwrite, write_page, (void *)contents, err);
 }
