@@ -24,7 +24,6 @@
 #include "commands/run_output.h"
 #include "commands/sample_options.h"
 #include "commands/verb.h"
-#include "formats/sources.h"
 #include "report/summary.h"
 
 #define SUMMARY_ROWS 15
@@ -40,21 +39,16 @@ static const char help[] =
     "  --duration S    stop after so many seconds\n"
     "  -o NAME         the recording; default: attach-PID.fathom, attach-PID-2.fathom, …\n"
     "                  NAME.speedscope.json, NAME.pb.gz, NAME.collapsed, NAME.prof: in those formats\n"
-    "                  in NAME: %p pid, %h host, %n first free number, %t time, %% percent sign\n"
-    "  --force         overwrite an existing NAME\n"
-    FM_SAMPLE_OPTIONS_HELP
-    "  --no-children   leave out processes that it starts\n"
+    FM_WATCH_OPTIONS_HELP
     "  --rounds N      stop after every thread was looked at so many times\n"
     "  -q, --quiet     no table at the end\n"
     "\n"
     "SIGUSR1 sent to fathom writes the recording so far; sampling goes on. See docs/attach.md.\n";
 
 struct attach {
-    struct fm_sampler_options sampling;
-    const char *template;
-    bool force, quiet;
-    pid_t pid;
-    uint64_t rounds;
+    struct fm_watch_options watch;
+    bool quiet;
+    uint64_t rounds, duration_ns;
     int ready_fd, control_fd;
     struct fm_sampler *sampler;
     struct fm_run_output output;
@@ -67,109 +61,49 @@ struct attach {
 
 /* --- options ------------------------------------------------------------------------------------ */
 
-static bool take(const char *name, char **words, int *at, const char **ret)
+static int take_duration(struct attach *a, const char *value, struct fm_error *err)
 {
-    if (strcmp(words[*at], name) != 0)
-        return false;
-    *ret = words[*at + 1];
-    *at += *ret ? 2 : 1;
-    return true;
+    double seconds;
+    if (!fm_option_number(value, 0.001, 1e9, &seconds))
+        return fm_error_set(err, FM_USAGE, "--duration needs a number of seconds, 0.001 or more");
+    a->duration_ns = (uint64_t)(seconds * 1e9);
+    return 1;
 }
 
-static bool parse_whole(const char *text, long least, long most, long *ret)
+/* The options that only this verb has. */
+static int take_own(void *context, char **words, int *at, struct fm_error *err)
 {
-    char *end;
-    errno = 0;
-    long value = text && *text ? strtol(text, &end, 10) : 0;
-    if (!text || !*text || errno || *end || value < least || value > most)
-        return false;
-    *ret = value;
-    return true;
-}
-
-/* −1: taken; else the exit status. */
-static int parse_one(struct attach *a, char **words, int *at)
-{
-    struct fm_error err = FM_ERROR_INIT;
+    struct attach *a = context;
     const char *value;
     long whole = 0;
-    int taken = fm_sample_options_take(&a->sampling, words, at, &err);
-    if (taken)
-        return taken > 0 ? -1 : fm_verb_usage("attach", "%s", err.text);
-    if (take("--duration", words, at, &value))
-        return fm_sample_options_seconds(value, &a->sampling.duration_ns, &err) < 0
-                   ? fm_verb_usage("attach", "%s", err.text)
-                   : -1;
-    if (take("-o", words, at, &value) || take("--output", words, at, &value)) {
-        a->template = value;
-        return value && *value ? -1 : fm_verb_usage("attach", "-o needs a name");
-    }
-    if (take("--rounds", words, at, &value)) {
-        bool right = parse_whole(value, 1, 1000000000, &whole);
+    if (fm_option_value("--duration", words, at, &value))
+        return take_duration(a, value, err);
+    if (fm_option_value("--rounds", words, at, &value)) {
+        bool right = fm_option_whole(value, 1, 1000000000, &whole);
         a->rounds = (uint64_t)whole;
-        return right ? -1 : fm_verb_usage("attach", "--rounds needs a whole number");
+        return right ? 1 : fm_error_set(err, FM_USAGE, "--rounds needs a whole number");
     }
-    bool ready = take("--ready-fd", words, at, &value);
-    if (ready || take("--control-fd", words, at, &value)) {
-        if (!parse_whole(value, 0, 1 << 20, &whole))
-            return fm_verb_usage("attach", "%s needs a descriptor", words[*at - 1]);
+    bool ready = fm_option_value("--ready-fd", words, at, &value);
+    if (ready || fm_option_value("--control-fd", words, at, &value)) {
+        if (!fm_option_whole(value, 0, 1 << 20, &whole))
+            return fm_error_set(err, FM_USAGE, "%s needs a descriptor",
+                                ready ? "--ready-fd" : "--control-fd");
         *(ready ? &a->ready_fd : &a->control_fd) = (int)whole;
-        return -1;
+        return 1;
     }
-    const char *word = words[(*at)++];
-    if (strcmp(word, "--force") == 0)
-        a->force = true;
-    else if (strcmp(word, "-q") == 0 || strcmp(word, "--quiet") == 0)
-        a->quiet = true;
-    else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
-        return fputs(help, stdout) < 0;
-    else if (word[0] == '-')
-        return fm_verb_usage("attach", "unknown option %s", word);
-    else if (a->pid)
-        return fm_verb_usage("attach", "one process at a time; its children are followed");
-    else if (!parse_whole(word, 1, INT32_MAX, &whole))
-        return fm_verb_usage("attach", "%s is no process id", word);
-    else
-        a->pid = (pid_t)whole;
-    return -1;
-}
-
-static int parse(struct attach *a, int argc, char **argv)
-{
-    int rc = -1;
-    for (int at = 1; at < argc && rc == -1;)
-        rc = parse_one(a, argv, &at);
-    if (rc == -1 && !a->pid)
-        return fm_verb_usage("attach", "which process? Give its id");
-    return rc;
+    if (!fm_option_flag("-q", words, at) && !fm_option_flag("--quiet", words, at))
+        return 0;
+    a->quiet = true;
+    return 1;
 }
 
 /* --- the recording ------------------------------------------------------------------------------ */
-
-static struct fm_profile *facts_of(const struct attach *a)
-{
-    struct fm_profile *p = fm_profile_new();
-    char text[64];
-    snprintf(text, sizeof text, "attach %d", (int)a->pid);
-    fm_facts_add(p);
-    fm_profile_fact(p, "collectors", "samples");
-    fm_profile_fact(p, "attached", text);
-    return p;
-}
 
 /* What was gathered so far, complete in itself. */
 static struct fm_profile *profile_now(struct attach *a)
 {
     struct fm_profile *p = fm_sampler_profile(a->sampler);
-    char text[64];
-    for (size_t i = 0; i < a->facts->facts.len; i++)
-        fm_profile_fact(p, fm_profile_text(a->facts, a->facts->facts.data[i].key),
-                        fm_profile_text(a->facts, a->facts->facts.data[i].value));
-    snprintf(text, sizeof text, "%.6f", (double)(fm_clock_ns() - a->start_ns) / 1e9);
-    fm_profile_fact(p, "duration", text);
-    if (p->processes.len)
-        fm_profile_fact(p, "command", fm_profile_text(p, p->processes.data[0].command));
-    fm_sources_embed(p);
+    fm_facts_complete(p, a->facts, a->start_ns);
     return p;
 }
 
@@ -231,7 +165,7 @@ static void obey(struct attach *a, const char *line)
     }
     const char *path = line + strlen(snapshot);
     struct fm_profile *p = profile_now(a);
-    if (fm_profile_write(p, path, fm_format_of_path(path), a->force, &err) < 0)
+    if (fm_profile_write(p, path, fm_format_of_path(path), a->watch.force, &err) < 0)
         answer(a, "error %s\n", err.text);
     else
         answer(a, "ok\n");
@@ -310,16 +244,16 @@ static void take_signals(struct attach *a)
 
 static int begin(struct attach *a, struct fm_error *err)
 {
-    struct fm_run_names names = { "attach", a->pid };
+    struct fm_run_names names = { "attach", a->watch.pid };
     take_signals(a);
-    a->sampler = fm_sampler_new(&a->sampling);
-    if (fm_sampler_add(a->sampler, a->pid, err) < 0)
+    a->sampler = fm_sampler_new(&a->watch.sampling);
+    if (fm_sampler_add(a->sampler, a->watch.pid, err) < 0)
         return err->status;
-    a->facts = facts_of(a);
+    a->facts = fm_facts_of_watching("attach", a->watch.pid);
     char stem[32];
-    snprintf(stem, sizeof stem, "attach-%d", (int)a->pid);
+    snprintf(stem, sizeof stem, "attach-%d", (int)a->watch.pid);
     names.stem = stem;
-    if (fm_run_output_open(&a->output, a->template, a->force, &names, a->facts, err) < 0)
+    if (fm_run_output_open(&a->output, a->watch.output, a->watch.force, &names, a->facts, err) < 0)
         return err->status;
     a->start_ns = fm_clock_ns();
     a->next_save_ns = a->start_ns + FIRST_SAVE_NS;
@@ -355,10 +289,11 @@ int fm_verb_attach(int argc, char **argv)
 {
     struct attach a = { .ready_fd = -1, .control_fd = -1, .signals = -1 };
     struct fm_error err = FM_ERROR_INIT;
-    fm_sample_options_init(&a.sampling);
-    int status = parse(&a, argc, argv);
+    struct fm_watch_verb verb = { "attach", help, take_own, &a };
+    int status = fm_watch_options_parse(&a.watch, &verb, argc, argv);
     if (status >= 0)
         return status;
+    a.watch.sampling.duration_ns = a.duration_ns;
     if (begin(&a, &err) < 0) {
         status = fm_verb_fail("attach", &err);
         fm_run_output_cancel(&a.output);

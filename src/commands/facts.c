@@ -7,6 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "formats/sources.h"
+
 static void add_start_time(struct fm_profile *p)
 {
     char text[64], zone[16];
@@ -32,4 +35,28 @@ void fm_facts_add(struct fm_profile *p)
     fm_profile_fact(p, "cpus", text);
     add_start_time(p);
     fm_profile_fact(p, "fathom", FATHOM_VERSION);
+}
+
+struct fm_profile *fm_facts_of_watching(const char *verb, pid_t pid)
+{
+    struct fm_profile *p = fm_profile_new();
+    char text[64];
+    snprintf(text, sizeof text, "%s %d", verb, (int)pid);
+    fm_facts_add(p);
+    fm_profile_fact(p, "collectors", "samples");
+    fm_profile_fact(p, "attached", text);
+    return p;
+}
+
+void fm_facts_complete(struct fm_profile *p, const struct fm_profile *facts, uint64_t start_ns)
+{
+    char text[64];
+    for (size_t i = 0; i < facts->facts.len; i++)
+        fm_profile_fact(p, fm_profile_text(facts, facts->facts.data[i].key),
+                        fm_profile_text(facts, facts->facts.data[i].value));
+    snprintf(text, sizeof text, "%.6f", (double)(fm_clock_ns() - start_ns) / 1e9);
+    fm_profile_fact(p, "duration", text);
+    if (p->processes.len)
+        fm_profile_fact(p, "command", fm_profile_text(p, p->processes.data[0].command));
+    fm_sources_embed(p);
 }

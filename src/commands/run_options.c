@@ -41,34 +41,6 @@ static const char help[] =
     "\n"
     "The exit status is the program's own. See docs/run.md.\n";
 
-/* Is `word` the option `name`, and if it takes a value, which? Advances `*at` past both. */
-static bool take_value(const char *name, char **words, int *at, const char **ret_value)
-{
-    const char *word = words[*at];
-    size_t len = strlen(name);
-    if (strncmp(word, name, len) != 0)
-        return false;
-    if (word[len] == '\0') {
-        *ret_value = words[*at + 1]; /* NULL at the end */
-        *at += *ret_value ? 2 : 1;
-        return true;
-    }
-    bool is_long = name[1] == '-';
-    if (is_long && word[len] != '=')
-        return false;
-    *ret_value = word + len + is_long;
-    *at += 1;
-    return true;
-}
-
-static bool take_flag(const char *name, char **words, int *at)
-{
-    if (strcmp(words[*at], name) != 0)
-        return false;
-    *at += 1;
-    return true;
-}
-
 /* Collectors of the design which this version does not have are told apart from typing errors. */
 static int refuse(const char *word)
 {
@@ -120,13 +92,13 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
     if (word[0] != '-' || strcmp(word, "-") == 0 || strncmp(word, "-m", 2) == 0 ||
         (strncmp(word, "-c", 2) == 0))
         return -2;
-    if (take_flag("--", words, at))
+    if (fm_option_flag("--", words, at))
         return -2;
-    if (take_value("-o", words, at, &value) || take_value("--output", words, at, &value)) {
+    if (fm_option_value("-o", words, at, &value) || fm_option_value("--output", words, at, &value)) {
         options->output = value;
         return value && *value ? -1 : fm_verb_usage("run", "-o needs a name");
     }
-    if (take_value("--python", words, at, &value)) {
+    if (fm_option_value("--python", words, at, &value)) {
         options->python = value;
         return value && *value ? -1 : fm_verb_usage("run", "--python needs a path");
     }
@@ -134,19 +106,19 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
     int taken = fm_sample_options_take(&options->sampling, words, at, &err);
     if (taken < 0)
         return fm_verb_usage("run", "%s", err.text);
-    if (taken || take_flag("--sample", words, at)) {
+    if (taken || fm_option_flag("--sample", words, at)) {
         options->sample = true;
         return -1;
     }
-    if (take_value("--flush-signal", words, at, &value))
+    if (fm_option_value("--flush-signal", words, at, &value))
         return take_flush_signal(options, value);
-    if (take_flag("--calls", words, at)) {
+    if (fm_option_flag("--calls", words, at)) {
         options->calls = true;
         return -1;
     }
-    if (take_flag("--lines", words, at))
+    if (fm_option_flag("--lines", words, at))
         return add_pattern(options, "mine");
-    if (take_flag("--split-lines", words, at)) {
+    if (fm_option_flag("--split-lines", words, at)) {
         options->split_lines = true;
         return -1;
     }
@@ -154,19 +126,19 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
         *at += 1;
         return add_pattern(options, word + strlen("--lines="));
     }
-    if (take_flag("--no-c-calls", words, at)) {
+    if (fm_option_flag("--no-c-calls", words, at)) {
         options->c_calls = false;
         return -1;
     }
-    if (take_flag("--force", words, at)) {
+    if (fm_option_flag("--force", words, at)) {
         options->force = true;
         return -1;
     }
-    if (take_flag("-q", words, at) || take_flag("--quiet", words, at)) {
+    if (fm_option_flag("-q", words, at) || fm_option_flag("--quiet", words, at)) {
         options->quiet = true;
         return -1;
     }
-    if (take_flag("-h", words, at) || take_flag("--help", words, at)) {
+    if (fm_option_flag("-h", words, at) || fm_option_flag("--help", words, at)) {
         fputs(help, stdout);
         return 0;
     }

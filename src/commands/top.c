@@ -23,7 +23,6 @@
 #include "commands/sample_options.h"
 #include "commands/verb.h"
 #include "formats/format.h"
-#include "formats/sources.h"
 #include "report/sampling.h"
 #include "sampler/sampler.h"
 #include "top/page.h"
@@ -38,19 +37,13 @@ static const char help[] =
     "time. They are only read: nothing in them is stopped or changed. h shows the keys, q quits.\n"
     "\n"
     "  --delay S       seconds between two pictures; default 1\n"
-    "  -o NAME         write the recording at the end; the key w does it at any time\n"
-    "                  in NAME: %p pid, %h host, %n first free number, %t time, %% percent sign\n"
-    "  --force         overwrite an existing NAME\n" FM_SAMPLE_OPTIONS_HELP
-    "  --no-children   leave out processes that it starts\n"
-    "\n"
+    "  -o NAME         write the recording at the end; the key w does it at any "
+    "time\n" FM_WATCH_OPTIONS_HELP "\n"
     "See docs/top.md.\n";
 
 struct top {
-    struct fm_sampler_options sampling;
+    struct fm_watch_options watch;
     double delay_s;
-    const char *template;
-    bool force;
-    pid_t pid;
     struct fm_sampler *sampler;
     struct fm_top_model *model;
     struct fm_top_view view;
@@ -66,104 +59,25 @@ struct top {
 
 /* ---- options ---- */
 
-static bool take_value(const char *name, char **words, int *at, const char **ret)
+/* The option that only this verb has. */
+static int take_own(void *context, char **words, int *at, struct fm_error *err)
 {
-    if (strcmp(words[*at], name) != 0)
-        return false;
-    *ret = words[*at + 1];
-    *at += *ret ? 2 : 1;
-    return true;
-}
-
-static bool parse_delay(const char *text, double *ret)
-{
-    char *end;
-    double value = text && *text ? strtod(text, &end) : 0;
-    if (!text || !*text || *end || !(value >= 0.1 && value <= 3600))
-        return false;
-    *ret = value;
-    return true;
-}
-
-static bool parse_pid(const char *text, pid_t *ret)
-{
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value <= 0 || value > INT32_MAX)
-        return false;
-    *ret = (pid_t)value;
-    return true;
-}
-
-/* −1: taken; else the exit status. */
-static int parse_one(struct top *t, char **words, int *at)
-{
-    struct fm_error err = FM_ERROR_INIT;
+    struct top *t = context;
     const char *value;
-    int taken = fm_sample_options_take(&t->sampling, words, at, &err);
-    if (taken)
-        return taken > 0 ? -1 : fm_verb_usage("top", "%s", err.text);
-    if (take_value("--delay", words, at, &value))
-        return parse_delay(value, &t->delay_s)
-                   ? -1
-                   : fm_verb_usage("top", "--delay goes from 0.1 to 3600 seconds");
-    if (take_value("-o", words, at, &value) || take_value("--output", words, at, &value)) {
-        t->template = value;
-        return value && *value ? -1 : fm_verb_usage("top", "-o needs a name");
-    }
-    const char *word = words[(*at)++];
-    if (strcmp(word, "--force") == 0)
-        t->force = true;
-    else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
-        return fputs(help, stdout) < 0;
-    else if (word[0] == '-')
-        return fm_verb_usage("top", "unknown option %s", word);
-    else if (t->pid)
-        return fm_verb_usage("top", "one process at a time; its children are followed");
-    else if (!parse_pid(word, &t->pid))
-        return fm_verb_usage("top", "%s is no process id", word);
-    return -1;
-}
-
-static int parse(struct top *t, int argc, char **argv)
-{
-    int rc = -1;
-    fm_sample_options_init(&t->sampling);
-    t->delay_s = 1;
-    for (int at = 1; at < argc && rc == -1;)
-        rc = parse_one(t, argv, &at);
-    if (rc == -1 && !t->pid)
-        return fm_verb_usage("top", "which process? Give its id");
-    return rc;
+    if (!fm_option_value("--delay", words, at, &value))
+        return 0;
+    return fm_option_number(value, 0.1, 3600, &t->delay_s)
+               ? 1
+               : fm_error_set(err, FM_USAGE, "--delay goes from 0.1 to 3600 seconds");
 }
 
 /* ---- writing ---- */
-
-static struct fm_profile *facts_of(const struct top *t)
-{
-    struct fm_profile *p = fm_profile_new();
-    char text[64];
-    snprintf(text, sizeof text, "top %d", (int)t->pid);
-    fm_facts_add(p);
-    fm_profile_fact(p, "collectors", "samples");
-    fm_profile_fact(p, "attached", text);
-    return p;
-}
 
 /* What was gathered so far, complete in itself. */
 static struct fm_profile *gathered(struct top *t)
 {
     struct fm_profile *p = fm_sampler_profile(t->sampler);
-    char text[64];
-    for (size_t i = 0; i < t->facts->facts.len; i++)
-        fm_profile_fact(p, fm_profile_text(t->facts, t->facts->facts.data[i].key),
-                        fm_profile_text(t->facts, t->facts->facts.data[i].value));
-    snprintf(text, sizeof text, "%.6f", (double)(fm_clock_ns() - t->status.start_ns) / 1e9);
-    fm_profile_fact(p, "duration", text);
-    if (p->processes.len)
-        fm_profile_fact(p, "command", fm_profile_text(p, p->processes.data[0].command));
-    fm_sources_embed(p);
+    fm_facts_complete(p, t->facts, t->status.start_ns);
     return p;
 }
 
@@ -204,7 +118,7 @@ static void write_now(struct top *t, bool replace)
 /* The recording that -o asked for. */
 static int write_output(struct top *t, struct fm_error *err)
 {
-    if (!t->template)
+    if (!t->watch.output)
         return 0;
     struct fm_profile *p = gathered(t);
     int rc = fm_run_output_write(&t->output, p, err);
@@ -307,7 +221,7 @@ static void show(struct top *t)
 {
     fm_top_view_init(&t->view, "");
     char file[64];
-    snprintf(file, sizeof file, "top-%d.fathom", (int)t->pid);
+    snprintf(file, sizeof file, "top-%d.fathom", (int)t->watch.pid);
     t->view.file = file;
     t->model = fm_top_model_new(t->status.start_ns);
     t->next_ns = fm_clock_ns() + FIRST_PICTURE_NS;
@@ -338,16 +252,16 @@ static int block_signals(struct top *t, struct fm_error *err)
 /* The file that -o names is there from the start, so that no other run takes the name. */
 static int open_output(struct top *t, struct fm_error *err)
 {
-    if (!t->template)
+    if (!t->watch.output)
         return 0;
-    struct fm_run_names names = { .stem = "top", .pid = t->pid };
-    return fm_run_output_open(&t->output, t->template, t->force, &names, t->facts, err);
+    struct fm_run_names names = { .stem = "top", .pid = t->watch.pid };
+    return fm_run_output_open(&t->output, t->watch.output, t->watch.force, &names, t->facts, err);
 }
 
 static int watch(struct top *t, struct fm_error *err)
 {
-    t->facts = facts_of(t);
-    if (fm_screen_check(err) < 0 || fm_sampler_add(t->sampler, t->pid, err) < 0 ||
+    t->facts = fm_facts_of_watching("top", t->watch.pid);
+    if (fm_screen_check(err) < 0 || fm_sampler_add(t->sampler, t->watch.pid, err) < 0 ||
         open_output(t, err) < 0)
         return err->status;
     t->status.start_ns = t->status.now.now_ns = fm_clock_ns();
@@ -363,15 +277,16 @@ static int watch(struct top *t, struct fm_error *err)
 
 int fm_verb_top(int argc, char **argv)
 {
-    struct top t = { .signals = -1 };
+    struct top t = { .signals = -1, .delay_s = 1 };
     struct fm_error err = FM_ERROR_INIT;
-    int rc = parse(&t, argc, argv);
+    struct fm_watch_verb verb = { "top", help, take_own, &t };
+    int rc = fm_watch_options_parse(&t.watch, &verb, argc, argv);
     if (rc != -1)
         return rc;
-    t.status.pid = t.pid;
-    t.status.rate_hz = t.sampling.rate_hz;
-    t.status.mode = fm_sample_mode_name(t.sampling.mode);
-    t.sampler = fm_sampler_new(&t.sampling);
+    t.status.pid = t.watch.pid;
+    t.status.rate_hz = t.watch.sampling.rate_hz;
+    t.status.mode = fm_sample_mode_name(t.watch.sampling.mode);
+    t.sampler = fm_sampler_new(&t.watch.sampling);
     rc = watch(&t, &err);
     fm_sampler_free(t.sampler);
     fm_run_output_release(&t.output);
