@@ -5,8 +5,9 @@
  *     main (app.py:3);work (app.py:9) 17
  *
  * A frame is written as py-spy does, with the first line of the function. Several processes or
- * threads are frames at the root, as py-spy's too. There are no lines of any other kind: speedscope
- * recognises the format by every line ending in a number.
+ * threads are frames at the root, as py-spy's too. A stack without a function has a frame that says
+ * so. There are no lines of any other kind: speedscope recognises the format by every line ending
+ * in a number.
  *
  * The number is samples if the recording has them and no calls, else microseconds of the function's
  * own time. What rounding takes from one stack it gives to the next of the thread, so sums are
@@ -86,12 +87,13 @@ static int put_stacks(struct fm_buffer *out, const struct fm_profile *p, const s
             continue;
         size_t n = fm_own_path(p, i, path);
         put_roots(out, p, own, thread);
+        if (n == 0)
+            fm_buffer_add_text(out, FM_COLLAPSED_NO_FRAME);
         for (size_t k = 0; k < n; k++) {
+            if (k > 0)
+                fm_buffer_add_char(out, ';');
             put_frame(out, p, path[k]);
-            fm_buffer_add_char(out, ';');
         }
-        if (out->len && out->data[out->len - 1] == ';')
-            out->len--;
         fm_buffer_addf(out, " %lld\n", (long long)value);
         if (out->len > OUTPUT_MAX)
             return fm_error_set(err, FM_UNSUPPORTED,

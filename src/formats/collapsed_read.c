@@ -6,7 +6,8 @@
  * processes and a thread: `process 12:"command"` and `thread (34): name` of py-spy, P12;T0:34 of
  * austin, tid:34 of Python's sampler. austin's files begin with "# key: value" and have
  * microseconds, one line a sample; with -f also whether the thread was idle, and memory. With two
- * numbers on every line (difffolded.pl) the second is read.
+ * numbers on every line (difffolded.pl) the second is read. A stack without frames, or with the one
+ * by which Fathom says so, is the thread's own.
  *
  * Everything else is a count of unknown unit, taken for samples.
  *
@@ -280,6 +281,13 @@ static struct frame frame_of(struct reader *r, const char *text, size_t len, boo
     return r->frames.data[at];
 }
 
+/* Is all that is left the frame that stands for none? */
+static bool is_no_frame(const struct reader *r)
+{
+    size_t len = strlen(FM_COLLAPSED_NO_FRAME);
+    return (size_t)(r->end - r->at) == len && memcmp(r->at, FM_COLLAPSED_NO_FRAME, len) == 0;
+}
+
 static int read_stack(struct reader *r)
 {
     const char *number = find_number(r->at, r->end);
@@ -297,6 +305,8 @@ static int read_stack(struct reader *r)
         number = find_number(r->at, number);
     r->end = number;
     fm_stacks_begin(&r->s, take_thread(r, &austin), samples, value);
+    if (is_no_frame(r))
+        r->at = r->end; /* the thread's own */
     while (r->at < r->end) {
         const char *stop = memchr(r->at, ';', (size_t)(r->end - r->at));
         stop = stop ? stop : r->end;

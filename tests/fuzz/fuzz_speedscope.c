@@ -1,45 +1,11 @@
 /* Fuzzes the reader of speedscope; what loads must be written and read again. */
 #include "fuzz.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "formats/format.h"
-#include "model/flat.h"
-
-static void check(const struct fm_profile *p)
-{
-    for (size_t i = 0; i < p->nodes.len; i++)
-        if (p->nodes.data[i].func >= p->functions.len ||
-            (p->nodes.data[i].parent != FM_NONE && p->nodes.data[i].parent >= i))
-            abort();
-    for (size_t i = 0; i < p->lines.rows.len; i++)
-        if (p->lines.rows.data[i].func >= p->functions.len)
-            abort();
-    fm_flat_free(fm_flat_new(p, NULL));
-}
+#include "fuzz_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fm_error err = FM_ERROR_INIT;
-    fm_autobuffer again = FM_BUFFER_INIT;
-    fm_format_speedscope.recognise(data, size);
-    struct fm_profile *p = fm_format_speedscope.load(data, size, "input", &err);
-    if (!p && !err.text[0])
-        abort(); /* a refusal must say why */
-    if (!p)
-        return 0;
-    check(p);
-    struct fm_profile *q = NULL;
-    int status = fm_format_speedscope.save(p, &again, &err);
-    if (status == 0 && !(q = fm_format_speedscope.load(again.data, again.len, "again", &err)))
-        abort(); /* what we write we read */
-    if (status < 0 && status != FM_UNSUPPORTED)
-        abort();
-    if (q)
-        check(q);
-    fm_profile_free(q);
-    fm_profile_free(p);
+    fuzz_format(&fm_format_speedscope, data, size);
     return 0;
 }
 

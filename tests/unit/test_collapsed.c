@@ -294,7 +294,7 @@ static void test_written_threads(void **state)
         "process 7:\"\";thread (7);main (app.py:109);f (app.py:102) 3\n"
         "process 7:\"\";thread (7);main (app.py:109);f (app.py:102);<built-in x> 4\n"
         "process 7:\"\";thread (7);main (app.py:109);g:h  (app.py:103) 1\n"
-        "process 9:\"app.py --x\";thread (8): worker 1\n"
+        "process 9:\"app.py --x\";thread (8): worker;<no Python frame> 1\n"
         "process 9:\"app.py --x\";thread (8): worker;f (app.py:102) 6\n";
     expect_text(p, text);
     struct fm_profile *again = load(text);
@@ -304,6 +304,39 @@ static void test_written_threads(void **state)
     expect(again, root_of(again, 1), 1, 7);
     expect_text(again, text);
     fm_profile_free(again);
+    fm_profile_free(p);
+}
+
+/* A thread that was seen outside of any Python function, alone: neither an empty line nor a lost
+ * sample. 12 of its own and 10 of main and below are 22, on the way back, too. */
+static void test_written_without_frames(void **state)
+{
+    (void)state;
+    struct fm_profile *p = sampled();
+    static const char text[] = "<no Python frame> 12\n"
+                               "main (app.py:109) 2\n"
+                               "main (app.py:109);f (app.py:102) 3\n"
+                               "main (app.py:109);f (app.py:102);<built-in x> 4\n"
+                               "main (app.py:109);g:h  (app.py:103) 1\n";
+    sample(p, p->threads.data[0].root, 12);
+    expect_text(p, text);
+    struct fm_profile *again = load(text);
+    expect(again, root_of(again, 0), 12, 22);
+    expect_text(again, text);
+    fm_profile_free(again);
+    fm_profile_free(p);
+}
+
+/* However a tool writes a stack without frames, it is the thread's; as a frame among others the
+ * words are a name like any other. */
+static void test_read_without_frames(void **state)
+{
+    (void)state;
+    struct fm_profile *p = load(" 1\n<no Python frame> 2\nthread (5) 3\n"
+                                "thread (5);<no Python frame> 4\nf;<no Python frame> 5\n");
+    expect(p, root_of(p, 0), 3, 8);
+    expect(p, root_of(p, 1), 7, 7);
+    expect(p, fx_child(p, fx_child(p, root_of(p, 0), "f"), "<no Python frame>"), 5, 5);
     fm_profile_free(p);
 }
 
@@ -352,12 +385,20 @@ static void test_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pyspy),          cmocka_unit_test(test_pyspy_processes),
-        cmocka_unit_test(test_austin),         cmocka_unit_test(test_python_sampler),
-        cmocka_unit_test(test_others),         cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_damaged),        cmocka_unit_test(test_recognise),
-        cmocka_unit_test(test_written),        cmocka_unit_test(test_written_threads),
-        cmocka_unit_test(test_written_times),  cmocka_unit_test(test_no_stacks),
+        cmocka_unit_test(test_pyspy),
+        cmocka_unit_test(test_pyspy_processes),
+        cmocka_unit_test(test_austin),
+        cmocka_unit_test(test_python_sampler),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_recognise),
+        cmocka_unit_test(test_written),
+        cmocka_unit_test(test_written_threads),
+        cmocka_unit_test(test_written_without_frames),
+        cmocka_unit_test(test_read_without_frames),
+        cmocka_unit_test(test_written_times),
+        cmocka_unit_test(test_no_stacks),
         cmocka_unit_test(test_cut_everywhere),
     };
     return cmocka_run_group_tests_name("collapsed", tests, NULL, NULL);
