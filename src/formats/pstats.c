@@ -5,13 +5,15 @@
  *
  * cc primitive calls, nc calls, tt self seconds, ct total seconds. In the callers the first two are
  * the other way round. The `profile` module and the sampler of 3.15 write a plain number of calls
- * there; the sampler also adds the key ("__sampled__",). A sampled recording is written as the
- * sampler does. yappi puts nc before cc in the outer tuple: noticed by a function with more
- * primitive calls than calls, which cannot be, and put right. pyinstrument, which counts no calls,
- * writes -1: read as 0.
+ * there; the sampler also adds the key ("__sampled__",). yappi puts nc before cc in the outer tuple:
+ * noticed by a function with more primitive calls than calls, which cannot be, and put right.
+ * pyinstrument, which counts no calls, writes -1: read as 0.
  *
  * `python -m profile` names its outermost entry by a code object instead of a text, which Python
  * shows as "<code object NAME at ADDRESS, file …>"; here it is called so without the address.
+ *
+ * Samples are written as calls: both counts are of samples with the function on the stack, the times
+ * are theirs, and there is no mark, because no pstats before 3.15 opens a file that has it.
  *
  * A builtin is ('~', 0, '<built-in ...>') there and a C function without a file in the model. A
  * caller that has no entry of its own becomes a row of zeros.
@@ -170,19 +172,27 @@ static void put_numbers(struct fm_buffer *out, int64_t first, int64_t second, in
     fm_marshal_put_float(out, fm_label_seconds(total_ns));
 }
 
+/* The table as it is written: labels are unique, samples are calls. */
+static struct fm_flat *table_of(const struct fm_profile *p)
+{
+    struct fm_flat *flat = fm_flat_new(p, NULL);
+    if (flat->states)
+        fm_flat_count_samples(flat);
+    for (size_t i = 0; flat->sampled && i < flat->rows.len; i++)
+        flat->rows.data[i].primitive = flat->rows.data[i].calls; /* a sample counts once */
+    for (size_t i = 0; flat->states && i < flat->edges.len; i++)
+        flat->edges.data[i].primitive = flat->edges.data[i].calls;
+    struct fm_flat *united = fm_pstats_unite(p, flat);
+    if (united)
+        fm_flat_free(flat);
+    return united ? united : flat;
+}
+
 static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)
 {
     (void)err;
-    struct fm_flat *flat = fm_flat_new(p, NULL);
+    struct fm_flat *flat = table_of(p);
     size_t e = 0;
-    bool samples = flat->states; /* of which Python's sampler has only numbers in callers */
-    if (samples)
-        fm_flat_count_samples(flat);
-    struct fm_flat *united = fm_pstats_unite(p, flat);
-    if (united) {
-        fm_flat_free(flat);
-        flat = united;
-    }
     fm_marshal_put_dict(out);
     for (size_t i = 0; i < flat->rows.len; i++) {
         const struct fm_flat_row *row = &flat->rows.data[i];
@@ -193,7 +203,7 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
         for (; e < flat->edges.len && flat->edges.data[e].callee == i; e++) {
             const struct fm_flat_edge *edge = &flat->edges.data[e];
             put_key(p, flat->rows.data[edge->caller].func, out);
-            if (samples || fm_edge_counts_only(edge)) {
+            if (fm_edge_counts_only(edge)) {
                 fm_marshal_put_int(out, edge->calls);
                 continue;
             }
@@ -201,11 +211,6 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
             put_numbers(out, edge->calls, edge->primitive, edge->self_ns, edge->total_ns);
         }
         fm_marshal_put_dict_end(out);
-    }
-    if (flat->sampled) {
-        fm_marshal_put_tuple(out, 1);
-        fm_marshal_put_text(out, "__sampled__", 11);
-        fm_marshal_put_true(out);
     }
     fm_marshal_put_dict_end(out);
     fm_flat_free(flat);

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from launch import FATHOM, own_run_folders  # noqa: F401  (the fixture)
-from pstats_tools import INTERPRETERS, fails, fathom, python, read, table, write
+from pstats_tools import INTERPRETERS, fails, fathom, python, read, same_numbers, table, write
 
 TOOL = Path(FATHOM).resolve().parent / "tests" / "unit" / "tool_sampled"
 PPROF = shutil.which("pprof")
@@ -97,30 +97,42 @@ def test_speedscope_text(converted):
                       ('Thread 101 "worker"', "work"): 150 * MS}
 
 
-def test_pstats_in_the_layout_of_pythons_sampler(converted):
-    """(samples that ended there, samples with it on the stack, self, total, {caller: samples})"""
+def test_pstats(converted):
+    """(samples with it on the stack, the same, self, total, {caller: the same four of it}).
+    Of walk's 500 ms, 450 are of the inner one, which has 50 of its own."""
     keys = {name: (f"/srv/{file}.py", line, name) for name, file, line in (
         ("<module>", "app", 1), ("main", "app", 15), ("fetch", "app", 6), ("walk", "app", 10),
         ("price", "app", 3), ("work", "lib", 1))}
-    callers = {"<module>": {}, "main": {"<module>": 850}, "fetch": {"main": 230},
-               "walk": {"main": 500, "walk": 450}, "price": {"walk": 400}, "work": {}}
-    stats = read(converted("x.pstats"))
-    assert stats.pop(("__sampled__",)) is True
-    assert stats.keys() == {keys[name] for name in keys}
-    for name, (own, total) in FUNCTIONS.items():
-        entry = stats[keys[name]]
-        assert entry[:2] == (own, total), name
-        assert entry[2:4] == pytest.approx((own / 1000, total / 1000)), name
-        assert entry[4] == {keys[k]: n for k, n in callers[name].items()}, name
+    callers = {"<module>": {}, "main": {"<module>": (120, 850)}, "fetch": {"main": (230, 230)},
+               "walk": {"main": (50, 500), "walk": (50, 450)}, "price": {"walk": (400, 400)},
+               "work": {}}
+    same_numbers(read(converted("x.pstats")), {
+        keys[name]: (total, total, own / 1000, total / 1000,
+                     {keys[k]: (n, n, n_own / 1000, n / 1000)
+                      for k, (n_own, n) in callers[name].items()})
+        for name, (own, total) in FUNCTIONS.items()})
 
 
-@pytest.mark.skipif("3.15" not in INTERPRETERS, reason="only Python 3.15 knows sampled pstats")
-def test_pstats_opens_in_python(converted):
+USE = """
+import pstats, sys
+stats = pstats.Stats(sys.argv[1])
+stats.add(sys.argv[1])
+stats.sort_stats("cumulative").print_stats()
+stats.print_callers()
+stats.print_callees()
+stats.dump_stats(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_every_python_opens_the_pstats(converted, version):
+    """Loads, adds, prints and writes it again; twice 850 samples, 120 and 850 ms are main's."""
     path = converted("x.pstats")
-    out = python("3.15", f"import pstats; pstats.Stats({str(path)!r}).sort_stats('cumulative')"
-                         ".print_stats()", cwd=path.parent)
-    assert re.search(r"^ *nsamples ", out, re.M)
-    assert re.search(r"^ +850/120 +0\.120 .* 0\.850 .*app\.py:15\(main\)$", out, re.M), out
+    out = python(version, USE, path.name, "again.prof", cwd=path.parent)
+    assert re.search(r"^ +1700 +0\.240 .* 1\.700 .*app\.py:15\(main\)$", out, re.M), out
+    assert re.search(r"<- +1700 +0\.240 +1\.700 +/srv/app\.py:1\(<module>\)", out), out
+    key = ("/srv/app.py", 15, "main")
+    assert read(path.parent / "again.prof")[key][:2] == (1700, 1700)
 
 
 # ---- in the tools that own the formats ----

@@ -274,9 +274,10 @@ def test_sampled(tmp_path):
             for r in data["functions"]] == [("inner", 70, 70, 70000000), ("outer", 100, 30, 30000000)]
     assert fathom("convert", "s.prof", "-o", "s.fathom", cwd=tmp_path).returncode == 0
     assert fathom("convert", "s.fathom", "-o", "t.prof", cwd=tmp_path).returncode == 0
-    back = read(tmp_path / "t.prof")
-    assert back.pop(("__sampled__",)) is True
-    same_numbers(back, {k: v for k, v in SAMPLED.items() if k != ("__sampled__",)})
+    # Without the mark, which only 3.15 reads, both counts are of samples with it on the stack.
+    same_numbers(read(tmp_path / "t.prof"), {
+        ("/a.py", 3, "inner"): (70, 70, 0.07, 0.07, {("/a.py", 9, "outer"): 70}),
+        ("/a.py", 9, "outer"): (100, 100, 0.03, 0.1, {})})
 
 
 def test_sampled_prints_what_pstats_prints(tmp_path):
