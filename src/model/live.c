@@ -4,8 +4,9 @@
  * Model. One pass over the pages finds the chunks. Then, in this order: definitions (functions,
  * facts, sources), threads, nodes with what completed entries took, what generators add, and last
  * the calls that were still open, which get the time until the end. Ticks become nanoseconds by two
- * (ticks, ns) pairs, always rounded down, so children never add up to more than their caller. Lines
- * are beside all this; model/live_lines.c reads them.
+ * (ticks, ns) pairs, always rounded down, so children never add up to more than their caller.
+ * Definitions are read by model/live_definitions.c, and lines, which are beside all this, by
+ * model/live_lines.c.
  *
  * Trust. The process may have been killed at any instant, the file may be anything, and a living
  * process may change it meanwhile. So: every record is copied once and only the copy is used; every
@@ -19,30 +20,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/memory.h"
-#include "base/varint.h"
-#include "capture/live.h"
-#include "model/live_chunks.h"
 #include "model/live_lines.h"
-#include "model/renumber.h"
-
-struct loader {
-    struct fm_profile *p;
-    struct fm_live_header header;
-    struct fm_live_chunks chunks;
-    FM_VEC(struct fm_live_thread) threads;
-    FM_VEC(uint32_t) functions; /* by live id: function, or FM_NONE */
-    struct fm_map twins;        /* function → times its looks were defined here */
-    struct fm_map sources;      /* (file, text) string ids → source */
-    struct fm_map root_threads; /* live node id of a root → index into threads */
-    struct fm_renumber nodes;   /* live node id → node */
-    struct fm_process process;
-    uint32_t process_id;
-    uint64_t rate_ns, rate_ticks; /* rate_ticks ticks take rate_ns */
-    uint64_t end_ticks;
-    uint64_t broken_nodes, broken_records, unknown_functions;
-};
+#include "model/live_loader.h"
 
 /* ---- time ---- */
 
@@ -51,19 +31,19 @@ static int64_t clamp(unsigned __int128 value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-static int64_t ticks_ns(const struct loader *l, uint64_t ticks)
+static int64_t ticks_ns(const struct fm_live_loader *l, uint64_t ticks)
 {
     return clamp((unsigned __int128)ticks * l->rate_ns / l->rate_ticks);
 }
 
 /* An instant on the tick counter as CLOCK_MONOTONIC; instants before the start are the start. */
-static uint64_t instant_ns(const struct loader *l, uint64_t ticks)
+static uint64_t instant_ns(const struct fm_live_loader *l, uint64_t ticks)
 {
     uint64_t since = ticks > l->header.start_ticks ? ticks - l->header.start_ticks : 0;
     return l->header.start_ns + (uint64_t)ticks_ns(l, since);
 }
 
-static void set_rate(struct loader *l, const struct fm_live_ending *ending)
+static void set_rate(struct fm_live_loader *l, const struct fm_live_ending *ending)
 {
     const struct fm_live_header *h = &l->header;
     struct fm_clock_pair later = { h->later_ticks, h->later_ns };
@@ -80,7 +60,7 @@ static void set_rate(struct loader *l, const struct fm_live_ending *ending)
 }
 
 /* The last instant that anything in the store mentions. */
-static uint64_t last_instant(const struct loader *l)
+static uint64_t last_instant(const struct fm_live_loader *l)
 {
     uint64_t last = l->header.start_ticks;
     if (l->header.later_ticks > last)
@@ -105,7 +85,7 @@ static uint64_t last_instant(const struct loader *l)
 
 /* Until when open calls ran. A process that said so itself stopped recording then, even if it went
  * on for a while. */
-static void set_end(struct loader *l, const struct fm_live_ending *ending)
+static void set_end(struct fm_live_loader *l, const struct fm_live_ending *ending)
 {
     const struct fm_live_header *h = &l->header;
     if (ending && ending->end_ns > h->start_ns) {
@@ -122,153 +102,9 @@ static void set_end(struct loader *l, const struct fm_live_ending *ending)
     l->process.end_ns = instant_ns(l, l->end_ticks);
 }
 
-/* ---- definitions ---- */
-
-static uint32_t read_string(struct loader *l, struct fm_cursor *c)
-{
-    uint64_t len = fm_cursor_varint(c);
-    const uint8_t *bytes = fm_cursor_bytes(c, len);
-    return bytes && len ? fm_strings_add(l->p->strings, bytes, (size_t)len) : 0;
-}
-
-/* Functions that look alike but are not the same one become twins, numbered in the order in which
- * this process defined them, so that the same program gives the same twins in every process. */
-static void define_function(struct loader *l, struct fm_cursor *c)
-{
-    uint64_t id = fm_cursor_varint(c);
-    uint64_t flags = fm_cursor_varint(c);
-    uint64_t line = fm_cursor_varint(c);
-    struct fm_function f = { .kind =
-                                 flags & FM_LIVE_FUNCTION_C ? FM_FUNCTION_C : FM_FUNCTION_PYTHON };
-    f.name = read_string(l, c);
-    f.qualname = read_string(l, c);
-    f.file = read_string(l, c);
-    /* Ids are given one after the other, and no definition is shorter than a byte. */
-    if (c->failed || !id || id > l->chunks.definition_bytes ||
-        (id < l->functions.len && l->functions.data[id] != FM_NONE)) {
-        l->broken_records++;
-        return;
-    }
-    f.line = line < UINT32_MAX ? (uint32_t)line : 0;
-    if (!f.qualname)
-        f.qualname = f.name;
-    if (flags & FM_LIVE_FUNCTION_GENERATOR)
-        f.flags |= FM_FUNCTION_GENERATOR;
-    if (flags & FM_LIVE_FUNCTION_COROUTINE)
-        f.flags |= FM_FUNCTION_COROUTINE;
-    if (flags & FM_LIVE_FUNCTION_ASYNC_GENERATOR)
-        f.flags |= FM_FUNCTION_ASYNC_GENERATOR;
-    uint32_t func = fm_profile_function(l->p, &f);
-    f.twin = (*fm_map_at(&l->twins, func, 0, NULL))++;
-    if (f.twin)
-        func = fm_profile_function(l->p, &f);
-    while (l->functions.len <= id)
-        fm_vec_push(&l->functions, FM_NONE);
-    l->functions.data[id] = func;
-}
-
-static void define_info(struct loader *l, struct fm_cursor *c)
-{
-    const char *key = fm_profile_text(l->p, read_string(l, c));
-    uint32_t value = read_string(l, c);
-    if (c->failed) {
-        l->broken_records++;
-        return;
-    }
-    if (strcmp(key, "exe") == 0)
-        l->process.exe = value;
-    else if (strcmp(key, "version") == 0)
-        l->process.version = value;
-    else if (strcmp(key, "command") == 0)
-        l->process.command = value;
-    else if (strcmp(key, "cwd") == 0)
-        l->process.cwd = value;
-}
-
-/* The same file is seen by many processes; it is kept once per text. */
-static struct fm_source *source_at(struct loader *l, uint32_t file, uint32_t text)
-{
-    bool is_new;
-    uint32_t fresh = (uint32_t)l->p->sources.len;
-    uint32_t at = *fm_map_at(&l->sources, fm_map_pair(file, text), fresh, &is_new);
-    if (is_new)
-        fm_vec_push(&l->p->sources, ((struct fm_source){ .file = file, .text = text }));
-    return &l->p->sources.data[at];
-}
-
-static void define_source(struct loader *l, struct fm_cursor *c)
-{
-    uint32_t file = read_string(l, c);
-    uint32_t text = read_string(l, c);
-    if (c->failed)
-        l->broken_records++;
-    else
-        source_at(l, file, text)->state = FM_SOURCE_GENERATED;
-}
-
-static void define_file(struct loader *l, struct fm_cursor *c)
-{
-    uint64_t mtime_ns = fm_cursor_varint(c);
-    uint64_t size_bytes = fm_cursor_varint(c);
-    uint32_t file = read_string(l, c);
-    if (c->failed) {
-        l->broken_records++;
-        return;
-    }
-    struct fm_source *source = source_at(l, file, 0);
-    if (source->mtime_ns || source->size_bytes)
-        return; /* the state when it was seen first is what ran */
-    source->mtime_ns = mtime_ns;
-    source->size_bytes = size_bytes;
-}
-
-/* Lines of a function are recorded: of interest here only if somebody asked for that function. */
-static void define_lines(struct loader *l, struct fm_cursor *c)
-{
-    uint64_t id = fm_cursor_varint(c);
-    uint64_t flags = fm_cursor_varint(c);
-    if (c->failed || id >= l->functions.len || l->functions.data[id] == FM_NONE)
-        l->broken_records++;
-    else if (flags & FM_LIVE_LINES_MARKED)
-        fm_lines_mark(&l->p->lines, l->functions.data[id]);
-}
-
-static void read_definitions(struct loader *l, const struct fm_live_piece *chunk)
-{
-    struct fm_cursor log = fm_cursor_over(chunk->payload, chunk->used);
-    while (fm_cursor_left(&log)) {
-        uint64_t len = fm_cursor_varint(&log);
-        const uint8_t *bytes = fm_cursor_bytes(&log, len);
-        if (!bytes) {
-            l->broken_records++;
-            return;
-        }
-        struct fm_cursor c = fm_cursor_over(bytes, (size_t)len);
-        switch (fm_cursor_varint(&c)) {
-        case FM_LIVE_DEF_FUNCTION:
-            define_function(l, &c);
-            break;
-        case FM_LIVE_DEF_INFO:
-            define_info(l, &c);
-            break;
-        case FM_LIVE_DEF_SOURCE:
-            define_source(l, &c);
-            break;
-        case FM_LIVE_DEF_FILE:
-            define_file(l, &c);
-            break;
-        case FM_LIVE_DEF_LINES:
-            define_lines(l, &c);
-            break;
-        default: /* a later kind */
-            break;
-        }
-    }
-}
-
 /* ---- threads and nodes ---- */
 
-static void read_threads(struct loader *l, const struct fm_live_piece *chunk)
+static void read_threads(struct fm_live_loader *l, const struct fm_live_piece *chunk)
 {
     for (uint32_t at = 0; chunk->used - at >= sizeof(struct fm_live_thread);
          at += sizeof(struct fm_live_thread)) {
@@ -281,7 +117,7 @@ static void read_threads(struct loader *l, const struct fm_live_piece *chunk)
 
 /* The thread of a root, with its root node; a root whose thread was not recorded any more still has
  * its time. */
-static uint32_t add_thread(struct loader *l, uint32_t live_root)
+static uint32_t add_thread(struct fm_live_loader *l, uint32_t live_root)
 {
     struct fm_thread thread = { .process = l->process_id, .start_ns = l->header.start_ns };
     const uint32_t *index = fm_map_find(&l->root_threads, live_root);
@@ -297,14 +133,14 @@ static uint32_t add_thread(struct loader *l, uint32_t live_root)
     return fm_profile_thread(l->p, &thread);
 }
 
-static uint32_t unknown_function(struct loader *l)
+static uint32_t unknown_function(struct fm_live_loader *l)
 {
     uint32_t name = fm_profile_string(l->p, "<unknown>");
     struct fm_function f = { .kind = FM_FUNCTION_PYTHON, .name = name, .qualname = name };
     return fm_profile_function(l->p, &f);
 }
 
-static bool add_node(struct loader *l, const struct fm_live_node *live, uint32_t id)
+static bool add_node(struct fm_live_loader *l, const struct fm_live_node *live, uint32_t id)
 {
     struct fm_profile *p = l->p;
     if (live->id != id || live->parent > id)
@@ -334,7 +170,7 @@ static bool add_node(struct loader *l, const struct fm_live_node *live, uint32_t
     return true;
 }
 
-static void read_nodes(struct loader *l, const struct fm_live_piece *chunk)
+static void read_nodes(struct fm_live_loader *l, const struct fm_live_piece *chunk)
 {
     uint64_t id = chunk->first_id;
     fm_profile_reserve(l->p, l->p->nodes.len + chunk->used / sizeof(struct fm_live_node));
@@ -350,7 +186,7 @@ static void read_nodes(struct loader *l, const struct fm_live_piece *chunk)
     }
 }
 
-static void read_resumed(struct loader *l, const struct fm_live_piece *chunk)
+static void read_resumed(struct fm_live_loader *l, const struct fm_live_piece *chunk)
 {
     for (uint32_t at = 0; chunk->used - at >= sizeof(struct fm_live_resumed);
          at += sizeof(struct fm_live_resumed)) {
@@ -368,7 +204,8 @@ static void read_resumed(struct loader *l, const struct fm_live_piece *chunk)
 
 /* ---- open calls ---- */
 
-static void credit_frames(struct loader *l, const struct fm_live_piece *stack, uint64_t depth)
+static void credit_frames(struct fm_live_loader *l, const struct fm_live_piece *stack,
+                          uint64_t depth)
 {
     /* A program's own timer need not be on the scale of the clock that gave the start. */
     uint64_t last_enter = l->end_ticks < l->header.start_ticks ? 0 : l->header.start_ticks;
@@ -399,7 +236,7 @@ static void credit_frames(struct loader *l, const struct fm_live_piece *stack, u
     }
 }
 
-static void credit_open_calls(struct loader *l)
+static void credit_open_calls(struct fm_live_loader *l)
 {
     struct fm_map stacks = { 0 };
     for (size_t i = 0; i < l->chunks.all.len; i++)
@@ -419,7 +256,7 @@ static void credit_open_calls(struct loader *l)
 }
 
 /* A thread's root has the time of the calls below it. */
-static void total_roots(struct loader *l, size_t first_node)
+static void total_roots(struct fm_live_loader *l, size_t first_node)
 {
     for (size_t i = first_node; i < l->p->nodes.len; i++) {
         uint32_t parent = l->p->nodes.data[i].parent;
@@ -431,7 +268,7 @@ static void total_roots(struct loader *l, size_t first_node)
 
 /* ---- the whole ---- */
 
-static void note_losses(struct loader *l)
+static void note_losses(struct fm_live_loader *l)
 {
     static const char *const meanings[] = {
 #define X(name, meaning) meaning,
@@ -458,7 +295,7 @@ static void note_losses(struct loader *l)
                         "records in the live store that make no sense and were left out");
 }
 
-static uint64_t cost_ps(const struct loader *l, uint64_t ticks_256)
+static uint64_t cost_ps(const struct fm_live_loader *l, uint64_t ticks_256)
 {
     unsigned __int128 ps = (unsigned __int128)ticks_256 * 1000 / 256;
     if (ps > UINT64_MAX)
@@ -466,7 +303,7 @@ static uint64_t cost_ps(const struct loader *l, uint64_t ticks_256)
     return (uint64_t)clamp(ps * l->rate_ns / l->rate_ticks);
 }
 
-static void fill_process(struct loader *l, const struct fm_live_ending *ending)
+static void fill_process(struct fm_live_loader *l, const struct fm_live_ending *ending)
 {
     const struct fm_live_header *h = &l->header;
     struct fm_process *process = &l->process;
@@ -494,7 +331,7 @@ static void fill_process(struct loader *l, const struct fm_live_ending *ending)
     }
 }
 
-static void read_lines(struct loader *l)
+static void read_lines(struct fm_live_loader *l)
 {
     struct fm_live_lines lines = { .p = l->p,
                                    .functions = l->functions.data,
@@ -509,15 +346,15 @@ static void read_lines(struct loader *l)
     fm_lines_sort(&l->p->lines);
 }
 
-static void read_chunks(struct loader *l, enum fm_live_kind kind,
-                        void (*read)(struct loader *l, const struct fm_live_piece *chunk))
+static void read_chunks(struct fm_live_loader *l, enum fm_live_kind kind,
+                        void (*read)(struct fm_live_loader *l, const struct fm_live_piece *chunk))
 {
     for (size_t i = 0; i < l->chunks.all.len; i++)
         if (l->chunks.all.data[i].kind == kind)
             read(l, &l->chunks.all.data[i]);
 }
 
-static void read_store(struct loader *l, const struct fm_live_ending *ending)
+static void read_store(struct fm_live_loader *l, const struct fm_live_ending *ending)
 {
     size_t first_node = l->p->nodes.len;
     fm_live_chunks_sort(&l->chunks);
@@ -526,7 +363,7 @@ static void read_store(struct loader *l, const struct fm_live_ending *ending)
         fm_map_at(&l->sources, fm_map_pair(source->file, source->text), (uint32_t)i, NULL);
     }
     l->process_id = fm_profile_process(l->p, &l->process);
-    read_chunks(l, FM_LIVE_DEFS, read_definitions);
+    read_chunks(l, FM_LIVE_DEFS, fm_live_read_definitions);
     read_chunks(l, FM_LIVE_THREADS, read_threads);
     set_rate(l, ending);
     set_end(l, ending);
@@ -543,7 +380,7 @@ static void read_store(struct loader *l, const struct fm_live_ending *ending)
 int fm_live_load(struct fm_profile *p, const void *bytes, size_t len, const void *more,
                  size_t more_len, const struct fm_live_ending *ending, struct fm_error *err)
 {
-    struct loader l = { .p = p };
+    struct fm_live_loader l = { .p = p };
     if (len < sizeof l.header)
         return fm_error_set(err, FM_NOT_RECORDING, "too short to be a live store");
     memcpy(&l.header, bytes, sizeof l.header);
