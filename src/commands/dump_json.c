@@ -9,15 +9,7 @@
 static void add_text(struct fm_buffer *out, const char *key, const char *text)
 {
     fm_autobuffer clean = FM_BUFFER_INIT;
-    size_t len = strlen(text);
-    for (size_t i = 0, n; i < len; i += n) {
-        n = fm_utf8_char(text + i, len - i);
-        if (n)
-            fm_buffer_add(&clean, text + i, n);
-        else
-            fm_buffer_add_text(&clean, "\xef\xbf\xbd");
-        n = n ? n : 1;
-    }
+    fm_utf8_add_clean(&clean, text, strlen(text));
     fm_json_add_text_member(out, key, fm_buffer_text(&clean));
 }
 

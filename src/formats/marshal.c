@@ -17,6 +17,7 @@
 
 #include "base/memory.h"
 #include "base/vec.h"
+#include "formats/utf8.h"
 
 #define FLAG_REF  0x80
 #define DEPTH_MAX 32
@@ -86,30 +87,10 @@ static int take_int32(struct fm_marshal *r, int32_t *value)
     return 0;
 }
 
-/* The number of bytes of the UTF-8 character at `s` (surrogates allowed), or 0. */
-static size_t utf8_char(const uint8_t *s, size_t left)
-{
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] >= 0xc2 && s[0] < 0xe0)
-        return left >= 2 && (s[1] & 0xc0) == 0x80 ? 2 : 0;
-    if ((s[0] & 0xf0) == 0xe0) {
-        if (left < 3 || (s[1] & 0xc0) != 0x80 || (s[2] & 0xc0) != 0x80)
-            return 0;
-        return s[0] == 0xe0 && s[1] < 0xa0 ? 0 : 3;
-    }
-    if (s[0] >= 0xf0 && s[0] < 0xf5) {
-        if (left < 4 || (s[1] & 0xc0) != 0x80 || (s[2] & 0xc0) != 0x80 || (s[3] & 0xc0) != 0x80)
-            return 0;
-        return (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f) ? 0 : 4;
-    }
-    return 0;
-}
-
 static bool utf8_valid(const uint8_t *s, size_t len)
 {
     for (size_t i = 0, step; i < len; i += step) {
-        step = utf8_char(s + i, len - i);
+        step = fm_utf8_char((const char *)s + i, len - i);
         if (!step)
             return false;
     }

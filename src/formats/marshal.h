@@ -96,7 +96,6 @@ bool fm_marshal_text_is(const struct fm_marshal *m, const struct fm_marshal_valu
 void fm_marshal_put_text(struct fm_buffer *out, const char *text, size_t len);
 void fm_marshal_put_int(struct fm_buffer *out, int64_t value);
 void fm_marshal_put_float(struct fm_buffer *out, double value);
-void fm_marshal_put_true(struct fm_buffer *out);
 void fm_marshal_put_tuple(struct fm_buffer *out, uint32_t count); /* then `count` values */
 void fm_marshal_put_dict(struct fm_buffer *out);                  /* then keys and values, then */
 void fm_marshal_put_dict_end(struct fm_buffer *out);

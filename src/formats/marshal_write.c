@@ -45,11 +45,6 @@ void fm_marshal_put_float(struct fm_buffer *out, double value)
     put_int32(out, (uint32_t)(bits >> 32));
 }
 
-void fm_marshal_put_true(struct fm_buffer *out)
-{
-    fm_buffer_add_char(out, 'T');
-}
-
 void fm_marshal_put_tuple(struct fm_buffer *out, uint32_t count)
 {
     fm_buffer_add_char(out, '(');

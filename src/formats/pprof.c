@@ -51,17 +51,7 @@ struct saver {
 static int64_t text_index(struct saver *s, const char *text)
 {
     fm_autobuffer clean = FM_BUFFER_INIT;
-    size_t len = strlen(text);
-    for (size_t i = 0; i < len;) {
-        size_t n = fm_utf8_char(text + i, len - i);
-        if (n == 3 && (uint8_t)text[i] == 0xed && (uint8_t)text[i + 1] >= 0xa0)
-            n = 0; /* a surrogate */
-        if (n)
-            fm_buffer_add(&clean, text + i, n);
-        else
-            fm_buffer_add_text(&clean, "\xef\xbf\xbd");
-        i += n ? n : 1;
-    }
+    fm_utf8_add_clean(&clean, text, strlen(text));
     return fm_strings_add(s->texts, fm_buffer_text(&clean), clean.len);
 }
 

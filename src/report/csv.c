@@ -31,28 +31,34 @@ static void put_rows(const struct fm_report *r)
     }
 }
 
+static void put_edge(const struct fm_report *r, const struct fm_flat_edge *e)
+{
+    bool sampled = r->flat->states;
+    fm_csv_put_function(r, r->flat->rows.data[e->caller].func);
+    fputc(',', r->out);
+    fm_csv_put_function(r, r->flat->rows.data[e->callee].func);
+    fprintf(r->out, ",%lld,%lld", (long long)(sampled ? e->samples : e->calls),
+            (long long)(sampled ? e->total_samples : e->primitive));
+    fm_csv_put_seconds(r, e->self_ns);
+    fm_csv_put_seconds(r, e->total_ns);
+    fputs("\r\n", r->out);
+}
+
 static void put_edges(const struct fm_report *r, enum fm_direction direction)
 {
     struct fm_edges edges;
     fm_edges_init(&edges, r->flat, direction);
-    fputs("caller,caller_file,caller_line,callee,callee_file,callee_line,calls,primitive_calls,"
-          "self_s,total_s\r\n",
-          r->out);
+    fprintf(r->out,
+            "caller,caller_file,caller_line,callee,callee_file,callee_line,%s,self_s,total_s\r\n",
+            r->flat->states ? "samples,total_samples" : "calls,primitive_calls");
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         size_t n;
         struct fm_flat_edge *all = fm_edges_of(&edges, r->selection.rows.data[i], &n);
         fm_query_sort_edges(r->query, r->names, all, n, direction == FM_CALLERS);
         if (r->edges_max >= 0 && n > (size_t)r->edges_max)
             n = (size_t)r->edges_max;
-        for (size_t k = 0; k < n; k++) {
-            fm_csv_put_function(r, r->flat->rows.data[all[k].caller].func);
-            fputc(',', r->out);
-            fm_csv_put_function(r, r->flat->rows.data[all[k].callee].func);
-            fprintf(r->out, ",%lld,%lld", (long long)all[k].calls, (long long)all[k].primitive);
-            fm_csv_put_seconds(r, all[k].self_ns);
-            fm_csv_put_seconds(r, all[k].total_ns);
-            fputs("\r\n", r->out);
-        }
+        for (size_t k = 0; k < n; k++)
+            put_edge(r, &all[k]);
     }
     fm_edges_release(&edges);
 }
@@ -156,16 +162,6 @@ static void put_processes(const struct fm_report *r)
     }
 }
 
-static void put_source(const struct fm_report *r, const struct fm_text *text, uint32_t line)
-{
-    fm_autobuffer shown = FM_BUFFER_INIT;
-    if (text && line >= 1 && line <= fm_text_count(text))
-        fm_text_show(text, line, &shown);
-    fputc(',', r->out);
-    fm_csv_put_text(r, fm_buffer_text(&shown));
-    fputs("\r\n", r->out);
-}
-
 /* A line of a function; what its recording does not hold stays empty. */
 static void put_line(const struct fm_report *r, const struct fm_linetable *table,
                      const struct fm_line *row, const struct fm_text *text)
@@ -189,7 +185,8 @@ static void put_line(const struct fm_report *r, const struct fm_linetable *table
     } else {
         fputs(",,,,,,", r->out);
     }
-    put_source(r, text, row->line);
+    fm_csv_put_source(r, text, row->line);
+    fputs("\r\n", r->out);
 }
 
 static void put_line_titles(const struct fm_report *r)
@@ -256,7 +253,8 @@ static void put_annotated(const struct fm_report *r)
             fprintf(r->out, ",%u,%lld", line->line,
                     (long long)(r->lines->sampled ? line->samples : line->hits));
             fm_csv_put_seconds(r, line->self_ns);
-            put_source(r, file->text, line->line);
+            fm_csv_put_source(r, file->text, line->line);
+            fputs("\r\n", r->out);
         }
     }
     fm_annotation_release(&a);
@@ -273,10 +271,7 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
         break;
     case FM_PART_CALLERS:
     case FM_PART_CALLEES:
-        if (r->flat->states)
-            fm_csv_put_sampled_edges(r, part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
-        else
-            put_edges(r, part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
+        put_edges(r, part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
         break;
     case FM_PART_TREE:
         put_tree(r);

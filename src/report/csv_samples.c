@@ -3,7 +3,6 @@
 
 #include "report/branch.h"
 #include "report/csv_text.h"
-#include "report/edges.h"
 #include "report/places.h"
 #include "report/sampling.h"
 
@@ -72,33 +71,6 @@ void fm_csv_put_sampled(const struct fm_report *r)
     }
 }
 
-void fm_csv_put_sampled_edges(const struct fm_report *r, enum fm_direction direction)
-{
-    struct fm_edges edges;
-    fm_edges_init(&edges, r->flat, direction);
-    fputs("caller,caller_file,caller_line,callee,callee_file,callee_line,samples,total_samples,"
-          "self_s,total_s\r\n",
-          r->out);
-    for (size_t i = 0; i < r->selection.rows.len; i++) {
-        size_t n;
-        struct fm_flat_edge *all = fm_edges_of(&edges, r->selection.rows.data[i], &n);
-        fm_query_sort_edges(r->query, r->names, all, n, direction == FM_CALLERS);
-        if (r->edges_max >= 0 && n > (size_t)r->edges_max)
-            n = (size_t)r->edges_max;
-        for (size_t k = 0; k < n; k++) {
-            fm_csv_put_function(r, r->flat->rows.data[all[k].caller].func);
-            fputc(',', r->out);
-            fm_csv_put_function(r, r->flat->rows.data[all[k].callee].func);
-            fprintf(r->out, ",%lld,%lld", (long long)all[k].samples,
-                    (long long)all[k].total_samples);
-            fm_csv_put_seconds(r, all[k].self_ns);
-            fm_csv_put_seconds(r, all[k].total_ns);
-            fputs("\r\n", r->out);
-        }
-    }
-    fm_edges_release(&edges);
-}
-
 /* ---- states ---- */
 
 static void put_state_row(const struct fm_report *r, int64_t samples,
@@ -136,7 +108,7 @@ void fm_csv_put_state_table(const struct fm_report *r)
 
 /* ---- spots and waits ---- */
 
-static void put_source(const struct fm_report *r, const struct fm_text *text, uint32_t line)
+void fm_csv_put_source(const struct fm_report *r, const struct fm_text *text, uint32_t line)
 {
     fm_autobuffer shown = FM_BUFFER_INIT;
     if (text && line >= 1 && line <= fm_text_count(text))
@@ -172,7 +144,7 @@ void fm_csv_put_places(const struct fm_report *r, enum fm_part part)
         fprintf(r->out, ",%lld", (long long)place->samples);
         fm_csv_put_seconds(r, place->ns);
         if (!waits)
-            put_source(r, fm_place_text(r, &texts, place), spot->line);
+            fm_csv_put_source(r, fm_place_text(r, &texts, place), spot->line);
         fputs("\r\n", r->out);
     }
     fm_texts_free(texts);

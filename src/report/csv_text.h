@@ -11,13 +11,15 @@ void fm_csv_put_text(const struct fm_report *r, const char *text);
 void fm_csv_put_seconds(const struct fm_report *r, int64_t ns);     /* with a comma in front */
 void fm_csv_put_function(const struct fm_report *r, uint32_t func); /* name, file, first line */
 
+/* The text of a line, empty if there is none; with a comma in front. */
+void fm_csv_put_source(const struct fm_report *r, const struct fm_text *text, uint32_t line);
+
 /* Every state in seconds, and the titles of these columns; with a comma in front. */
 void fm_csv_put_state_titles(const struct fm_report *r);
 void fm_csv_put_states(const struct fm_report *r, const int64_t state_ns[FM_STATE_COUNT]);
 
 /* Reports of samples (csv_samples.c). */
 void fm_csv_put_sampled(const struct fm_report *r);
-void fm_csv_put_sampled_edges(const struct fm_report *r, enum fm_direction direction);
 void fm_csv_put_state_table(const struct fm_report *r);
 void fm_csv_put_places(const struct fm_report *r, enum fm_part part);
 

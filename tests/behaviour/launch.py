@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,15 @@ def start(*command: str, **options) -> subprocess.Popen:
 def own_run_folders(tmp_path_factory, monkeypatch):
     """The folders of this test's runs lie apart from everybody else's."""
     monkeypatch.setenv("FATHOM_TMPDIR", str(tmp_path_factory.mktemp("runs")))
+
+
+@pytest.fixture(autouse=True)
+def no_core_files():
+    """For tests whose programs crash on purpose; used where it is imported."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, before)
 
 
 def run_folders() -> list[str]:

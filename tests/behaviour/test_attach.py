@@ -286,16 +286,22 @@ def test_tasks(any_python, tmp_path):
 
 # ---------------------------------------------------------------- the recording
 
+def attached(program, *words):
+    """`fathom attach` at the program, once it samples."""
+    read_end, write_end = os.pipe()
+    fathom = launch.start(launch.FATHOM, "attach", program.pid, *words, "--ready-fd", write_end,
+                          pass_fds=[write_end])
+    os.close(write_end)
+    assert os.read(read_end, 100) == b"attached\n"
+    os.close(read_end)
+    return fathom
+
+
 def test_recording_while_it_goes_on(tmp_path):
     """SIGUSR1 writes it, SIGTERM ends it."""
     output = tmp_path / "o.fathom"
     with sampled.Program(PYTHON, "-c", WORK) as program:
-        read_end, write_end = os.pipe()
-        fathom = launch.start(launch.FATHOM, "attach", program.pid, "-o", output, "--ready-fd",
-                              write_end, pass_fds=[write_end])
-        os.close(write_end)
-        assert os.read(read_end, 100) == b"attached\n"
-        os.close(read_end)
+        fathom = attached(program, "-o", output)
         fathom.send_signal(signal.SIGUSR1)
         assert fathom.stderr.readline() == f"fathom attach: written to {output}\n"
         first = sampled.Recording(output)
@@ -322,12 +328,7 @@ def test_process_that_ends_while_it_is_watched(any_python, tmp_path):
     """What was gathered is kept, and its end is no failure."""
     code = WORK + ""
     with sampled.Program(any_python, "-c", code) as program:
-        read_end, write_end = os.pipe()
-        fathom = launch.start(launch.FATHOM, "attach", program.pid, "-q", "-o",
-                              tmp_path / "o.fathom", "--ready-fd", write_end, pass_fds=[write_end])
-        os.close(write_end)
-        os.read(read_end, 100)
-        os.close(read_end)
+        fathom = attached(program, "-q", "-o", tmp_path / "o.fathom")
         time.sleep(0.05)
         program.end()
         out, err = fathom.communicate(timeout=launch.TIMEOUT)
@@ -344,12 +345,7 @@ def test_process_that_becomes_something_else(tmp_path):
             "before()\n"
             "os.execvp('sleep', ['sleep', '0.3'])\n")
     with sampled.Program(PYTHON, "-c", code) as program:
-        read_end, write_end = os.pipe()
-        fathom = launch.start(launch.FATHOM, "attach", program.pid, "-q", "-o",
-                              tmp_path / "o.fathom", "--ready-fd", write_end, pass_fds=[write_end])
-        os.close(write_end)
-        os.read(read_end, 100)
-        os.close(read_end)
+        fathom = attached(program, "-q", "-o", tmp_path / "o.fathom")
         time.sleep(0.05)
         program.process.stdin.close()
         program.process.stdin = None

@@ -13,7 +13,7 @@ import pytest
 
 import launch
 import pythons
-from launch import own_run_folders  # noqa: F401 (a fixture)
+from launch import no_core_files, own_run_folders  # noqa: F401 (fixtures)
 
 INTERPRETERS = pythons.interpreters()
 ENDS = launch.program("ends.py")
@@ -27,15 +27,6 @@ WAYS = ("normally exit7 exit_text _exit3 exception interrupt abort segfault sigt
     None, marks=pytest.mark.skip(reason="no interpreter of the matrix is here"))])
 def python(request):
     return INTERPRETERS[request.param]
-
-
-@pytest.fixture(autouse=True)
-def no_core_files():
-    import resource
-    before = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_CORE, before)
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ import launch
 import pythons
 import recordings
 import sampled
-from launch import own_run_folders  # noqa: F401 (a fixture)
+from launch import no_core_files, own_run_folders  # noqa: F401 (fixtures)
 
 INTERPRETERS = pythons.sampled()
 PYTHON = list(INTERPRETERS.values())[-1] if INTERPRETERS else sys.executable
@@ -30,15 +30,6 @@ COMBINED = launch.program("sampled_combined.py")
 SAMPLE = ("--sample",)
 TOO_SHORT = "fathom run: no Python was profiled in this run\n"
 WAYS = "normally exit7 exit_text _exit3 exception interrupt abort segfault sigterm sigkill".split()
-
-
-@pytest.fixture(autouse=True)
-def no_core_files():
-    import resource
-    before = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_CORE, before)
 
 
 def run(*words, **options):
@@ -285,7 +276,7 @@ def test_collapsed(script, tmp_path):
 
 
 def test_pstats(script, tmp_path):
-    """As Python's own sampler writes them, which pstats reads since 3.15; here as what they are."""
+    """Samples as calls, which every pstats reads; here as what they are."""
     assert run(script, python=PYTHON, output=tmp_path / "o.prof").returncode == 0
     stats = marshal.loads((tmp_path / "o.prof").read_bytes())
     [own] = [row[2] for key, row in stats.items() if key[-1] == "busy"]

@@ -84,20 +84,60 @@ static struct fm_top_model *model_after(int rounds)
     return model;
 }
 
-static const struct fm_top_row *row_of(const struct fm_top_model *model,
-                                       const struct fm_top_table *table, const char *name)
+/* A model with a table of it, as a query asks for it, and with a view of it. */
+struct scene {
+    struct fm_top_model *model;
+    struct fm_top_table table;
+    struct fm_map toggled;
+    struct fm_top_query query;
+    struct fm_top_view view;
+};
+
+static void scene_begin(struct scene *s, struct fm_top_model *model)
+{
+    *s = (struct scene){ .model = model };
+    s->query = (struct fm_top_query){ .thread = FM_NONE, .states = FM_TOP_ALL_STATES };
+    s->query.toggled = &s->toggled;
+    fm_top_view_init(&s->view, "x.fathom");
+    s->view.page = 20;
+    fm_top_view_refresh(&s->view, model);
+}
+
+static void scene_end(struct scene *s)
+{
+    fm_top_view_release(&s->view);
+    fm_top_table_release(&s->table);
+    fm_map_release(&s->toggled);
+    fm_top_model_free(s->model);
+}
+
+static void fill(struct scene *s)
+{
+    fm_top_table_fill(&s->table, s->model, &s->query);
+}
+
+static void toggle(struct scene *s, const struct fm_top_row *row)
+{
+    *fm_map_at(&s->toggled, row->key, 0, NULL) = 1;
+}
+
+static const struct fm_top_row *row_in(const struct scene *s, const struct fm_top_table *table,
+                                       const char *name)
 {
     for (size_t i = 0; i < table->rows.len; i++)
-        if (strcmp(fm_top_name(model, table->rows.data[i].func), name) == 0)
+        if (strcmp(fm_top_name(s->model, table->rows.data[i].func), name) == 0)
             return &table->rows.data[i];
     return NULL;
 }
 
-static void expect(const struct fm_top_model *model, const struct fm_top_table *table,
-                   const char *name, int64_t self_ms, int64_t total_ms, int64_t self_start_ms,
-                   int64_t total_start_ms)
+static const struct fm_top_row *row_of(const struct scene *s, const char *name)
 {
-    const struct fm_top_row *row = row_of(model, table, name);
+    return row_in(s, &s->table, name);
+}
+
+static void expect_times(const struct fm_top_row *row, int64_t self_ms, int64_t total_ms,
+                         int64_t self_start_ms, int64_t total_start_ms)
+{
     assert_non_null(row);
     assert_int_equal(row->self_ns, self_ms * MS);
     assert_int_equal(row->total_ns, total_ms * MS);
@@ -105,56 +145,56 @@ static void expect(const struct fm_top_model *model, const struct fm_top_table *
     assert_int_equal(row->total_start_ns, total_start_ms * MS);
 }
 
-static const struct fm_top_query everything = { .thread = FM_NONE, .states = FM_TOP_ALL_STATES };
+static void expect_name(const struct scene *s, const struct fm_top_row *row, const char *name)
+{
+    assert_string_equal(fm_top_name(s->model, row->func), name);
+}
 
 static void test_interval_and_all_time(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_table table = { 0 };
-    fm_top_table_fill(&table, model, &everything);
-    assert_int_equal(table.whole_ns, 2000 * MS);
-    assert_int_equal((int)table.samples, 2000);
-    assert_int_equal(table.rows.len, 5); /* roots have no time: no row */
-    expect(model, &table, "top", 0, 1000, 0, 2000);
-    expect(model, &table, "work", 200, 300, 300, 700);
-    expect(model, &table, "leaf", 100, 100, 500, 500);
-    expect(model, &table, "rec", 700, 700, 1200, 1200);
-    expect(model, &table, "idle", 1000, 1000, 2000, 2000);
-    assert_int_equal(row_of(model, &table, "leaf")->samples, 500);
-    assert_int_equal(row_of(model, &table, "leaf")->state_ns[FM_STATE_C], 100 * MS);
-    assert_int_equal(row_of(model, &table, "leaf")->state_ns[FM_STATE_PYTHON], 0);
-    struct fm_top_query all_time = everything;
-    all_time.since_start = true;
-    fm_top_table_fill(&table, model, &all_time);
-    assert_int_equal(table.whole_ns, 4000 * MS);
-    expect(model, &table, "work", 300, 700, 300, 700);
-    assert_int_equal(row_of(model, &table, "leaf")->state_ns[FM_STATE_PYTHON], 100 * MS);
-    fm_top_table_release(&table);
-    fm_top_model_free(model);
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    fill(&s);
+    assert_int_equal(s.table.whole_ns, 2000 * MS);
+    assert_int_equal((int)s.table.samples, 2000);
+    assert_int_equal(s.table.rows.len, 5); /* roots have no time: no row */
+    expect_times(row_of(&s, "top"), 0, 1000, 0, 2000);
+    expect_times(row_of(&s, "work"), 200, 300, 300, 700);
+    expect_times(row_of(&s, "leaf"), 100, 100, 500, 500);
+    expect_times(row_of(&s, "rec"), 700, 700, 1200, 1200);
+    expect_times(row_of(&s, "idle"), 1000, 1000, 2000, 2000);
+    assert_int_equal(row_of(&s, "leaf")->samples, 500);
+    assert_int_equal(row_of(&s, "leaf")->state_ns[FM_STATE_C], 100 * MS);
+    assert_int_equal(row_of(&s, "leaf")->state_ns[FM_STATE_PYTHON], 0);
+    s.query.since_start = true;
+    fill(&s);
+    assert_int_equal(s.table.whole_ns, 4000 * MS);
+    expect_times(row_of(&s, "work"), 300, 700, 300, 700);
+    assert_int_equal(row_of(&s, "leaf")->state_ns[FM_STATE_PYTHON], 100 * MS);
+    scene_end(&s);
 }
 
 static void test_threads_and_states(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_table table = { 0 };
-    struct fm_top_query query = everything;
-    assert_int_equal(model->threads.len, 2);
-    query.thread = 0; /* met first: the main thread */
-    assert_string_equal(fm_strings_get(model->strings, model->threads.data[0].name), "MainThread");
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.whole_ns, 1000 * MS);
-    assert_null(row_of(model, &table, "idle"));
-    query.states = 1u << FM_STATE_C;
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.whole_ns, 100 * MS);
-    assert_int_equal(table.rows.len, 3);
-    expect(model, &table, "leaf", 100, 100, 400, 400);
-    expect(model, &table, "work", 0, 100, 0, 400);
-    expect(model, &table, "top", 0, 100, 0, 400);
-    fm_top_table_release(&table);
-    fm_top_model_free(model);
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    assert_int_equal(s.model->threads.len, 2);
+    s.query.thread = 0; /* met first: the main thread */
+    assert_string_equal(fm_strings_get(s.model->strings, s.model->threads.data[0].name),
+                        "MainThread");
+    fill(&s);
+    assert_int_equal(s.table.whole_ns, 1000 * MS);
+    assert_null(row_of(&s, "idle"));
+    s.query.states = 1u << FM_STATE_C;
+    fill(&s);
+    assert_int_equal(s.table.whole_ns, 100 * MS);
+    assert_int_equal(s.table.rows.len, 3);
+    expect_times(row_of(&s, "leaf"), 100, 100, 400, 400);
+    expect_times(row_of(&s, "work"), 0, 100, 0, 400);
+    expect_times(row_of(&s, "top"), 0, 100, 0, 400);
+    scene_end(&s);
 }
 
 static void test_order(void **state)
@@ -173,42 +213,38 @@ static void test_order(void **state)
         /* The fixture's line is the first letter. */
         { FM_TOP_SORT_PLACE, false, { "idle", "leaf", "rec", "top", "work" } },
     };
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_table table = { 0 };
+    struct scene s;
+    scene_begin(&s, model_after(2));
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
-        struct fm_top_query query = everything;
-        query.sort = orders[i].sort;
-        query.reverse = orders[i].reverse;
-        fm_top_table_fill(&table, model, &query);
-        assert_int_equal(table.rows.len, 5);
+        s.query.sort = orders[i].sort;
+        s.query.reverse = orders[i].reverse;
+        fill(&s);
+        assert_int_equal(s.table.rows.len, 5);
         for (int k = 0; k < 5; k++)
-            assert_string_equal(fm_top_name(model, table.rows.data[k].func), orders[i].names[k]);
+            expect_name(&s, &s.table.rows.data[k], orders[i].names[k]);
     }
-    fm_top_table_release(&table);
-    fm_top_model_free(model);
+    scene_end(&s);
 }
 
 static void test_lines(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_table table = { 0 };
-    struct fm_top_query query = everything;
+    struct scene s;
+    scene_begin(&s, model_after(2));
     char place[64];
-    query.lines = true;
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.rows.len, 2);
-    assert_int_equal(table.whole_ns, 2000 * MS); /* shares are of the same whole as functions' */
-    expect(model, &table, "work", 200, 300, 300, 700);
-    expect(model, &table, "leaf", 100, 100, 500, 500);
-    assert_string_equal(
-        fm_top_place(model, table.rows.data[0].func, table.rows.data[0].line, place, sizeof place),
-        "app.py:120");
-    query.states = 1u << FM_STATE_PYTHON; /* a line's total is not known by state */
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.rows.data[0].total_ns, -1);
-    fm_top_table_release(&table);
-    fm_top_model_free(model);
+    s.query.lines = true;
+    fill(&s);
+    assert_int_equal(s.table.rows.len, 2);
+    assert_int_equal(s.table.whole_ns, 2000 * MS); /* shares are of the same whole as functions' */
+    expect_times(row_of(&s, "work"), 200, 300, 300, 700);
+    expect_times(row_of(&s, "leaf"), 100, 100, 500, 500);
+    assert_string_equal(fm_top_place(s.model, s.table.rows.data[0].func, s.table.rows.data[0].line,
+                                     place, sizeof place),
+                        "app.py:120");
+    s.query.states = 1u << FM_STATE_PYTHON; /* a line's total is not known by state */
+    fill(&s);
+    assert_int_equal(s.table.rows.data[0].total_ns, -1);
+    scene_end(&s);
 }
 
 static void wait_of(struct fm_profile *p, const char *detail, enum fm_state state, int64_t ms)
@@ -223,123 +259,107 @@ static void wait_of(struct fm_profile *p, const char *detail, enum fm_state stat
 static void test_waits_of_a_line(void **state)
 {
     (void)state;
-    struct fm_top_model *model = fm_top_model_new(0);
+    struct scene s;
+    scene_begin(&s, fm_top_model_new(0));
     for (int round = 1; round <= 2; round++) {
         struct fm_profile *p = profile(round);
         wait_of(p, round == 1 ? "/tmp/a" : "10.0.0.1:80",
                 round == 1 ? FM_STATE_DISK : FM_STATE_NETWORK, round == 1 ? 50 : 70);
         if (round == 2)
             wait_of(p, "/tmp/a", FM_STATE_DISK, 60);
-        fm_top_model_take(model, p, (uint64_t)round * 1000 * MS);
+        fm_top_model_take(s.model, p, (uint64_t)round * 1000 * MS);
         fm_profile_free(p);
     }
-    struct fm_top_table table = { 0 };
-    struct fm_map toggled = { 0 };
-    struct fm_top_query query = everything;
-    query.lines = true;
-    query.toggled = &toggled;
-    fm_top_table_fill(&table, model, &query);
-    const struct fm_top_row *leaf = row_of(model, &table, "leaf");
+    s.query.lines = true;
+    fill(&s);
+    const struct fm_top_row *leaf = row_of(&s, "leaf");
     assert_true(leaf->has_more && !leaf->open);
-    assert_false(row_of(model, &table, "work")->has_more);
-    *fm_map_at(&toggled, leaf->key, 0, NULL) = 1;
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.rows.len, 4); /* work, leaf, and the two waits of leaf */
-    const struct fm_top_row *waits = table.rows.data + 2;
-    assert_string_equal(fm_strings_get(model->strings, model->waits.data[waits[0].wait].detail),
+    assert_false(row_of(&s, "work")->has_more);
+    toggle(&s, leaf);
+    fill(&s);
+    assert_int_equal(s.table.rows.len, 4); /* work, leaf, and the two waits of leaf */
+    const struct fm_top_row *waits = s.table.rows.data + 2;
+    assert_string_equal(fm_strings_get(s.model->strings, s.model->waits.data[waits[0].wait].detail),
                         "10.0.0.1:80");
     assert_int_equal(waits[0].self_ns, 70 * MS);
     assert_int_equal(waits[1].self_ns, 10 * MS);
     assert_int_equal(waits[1].self_start_ns, 60 * MS);
     assert_int_equal(waits[1].samples, 60);
-    query.states = 1u << FM_STATE_NETWORK; /* leaf has no such time itself: no row, no waits */
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.rows.len, 0);
-    fm_top_table_release(&table);
-    fm_map_release(&toggled);
-    fm_top_model_free(model);
+    s.query.states = 1u << FM_STATE_NETWORK; /* leaf has no such time itself: no row, no waits */
+    fill(&s);
+    assert_int_equal(s.table.rows.len, 0);
+    scene_end(&s);
 }
 
 /* leaf was called from work (100 of it) and from top (0 in the interval, 100 since the start). */
 static void test_callers(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_table table = { 0 };
-    struct fm_map toggled = { 0 };
-    struct fm_top_query query = everything;
-    query.toggled = &toggled;
-    fm_top_table_fill(&table, model, &query);
-    const struct fm_top_row *leaf = row_of(model, &table, "leaf");
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    fill(&s);
+    const struct fm_top_row *leaf = row_of(&s, "leaf");
     assert_true(leaf->has_more && !leaf->open);
-    assert_false(row_of(model, &table, "top")->has_more);
-    *fm_map_at(&toggled, leaf->key, 0, NULL) = 1;
-    size_t at = (size_t)(leaf - table.rows.data);
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.rows.len, 5 + 2);
-    const struct fm_top_row *rows = table.rows.data + at;
+    assert_false(row_of(&s, "top")->has_more);
+    toggle(&s, leaf);
+    size_t at = (size_t)(leaf - s.table.rows.data);
+    fill(&s);
+    assert_int_equal(s.table.rows.len, 5 + 2);
+    const struct fm_top_row *rows = s.table.rows.data + at;
     assert_true(rows[0].open);
-    assert_string_equal(fm_top_name(model, rows[1].func), "work");
+    expect_name(&s, &rows[1], "work");
     assert_int_equal(rows[1].depth, 1);
     assert_int_equal(rows[1].self_ns, 100 * MS);
     assert_int_equal(rows[1].self_start_ns, 400 * MS);
     assert_true(rows[1].has_more && !rows[1].open); /* one of two: closed */
-    assert_string_equal(fm_top_name(model, rows[2].func), "top");
+    expect_name(&s, &rows[2], "top");
     assert_int_equal(rows[2].self_ns, 0);
     assert_int_equal(rows[2].self_start_ns, 100 * MS);
     assert_false(rows[2].has_more);
-    *fm_map_at(&toggled, rows[1].key, 0, NULL) = 1;
-    fm_top_table_fill(&table, model, &query);
-    assert_int_equal(table.rows.len, 5 + 3);
-    assert_string_equal(fm_top_name(model, table.rows.data[at + 2].func), "top");
-    assert_int_equal(table.rows.data[at + 2].depth, 2);
-    assert_int_equal(table.rows.data[at + 2].total_start_ns, 400 * MS);
-    fm_top_table_release(&table);
-    fm_map_release(&toggled);
-    fm_top_model_free(model);
+    toggle(&s, &rows[1]);
+    fill(&s);
+    assert_int_equal(s.table.rows.len, 5 + 3);
+    expect_name(&s, &s.table.rows.data[at + 2], "top");
+    assert_int_equal(s.table.rows.data[at + 2].depth, 2);
+    assert_int_equal(s.table.rows.data[at + 2].total_start_ns, 400 * MS);
+    scene_end(&s);
 }
 
 /* rec ← rec and rec ← top: self by where each sample ended, total by the outermost activation. */
 static void test_callers_of_recursion(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_table table = { 0 };
-    struct fm_map toggled = { 0 };
-    struct fm_top_query query = everything;
-    query.toggled = &toggled;
-    query.sort = FM_TOP_SORT_NAME;
-    fm_top_table_fill(&table, model, &query);
-    const struct fm_top_row *rec = row_of(model, &table, "rec");
-    size_t at = (size_t)(rec - table.rows.data);
-    *fm_map_at(&toggled, rec->key, 0, NULL) = 1;
-    fm_top_table_fill(&table, model, &query);
-    const struct fm_top_row *rows = table.rows.data + at;
-    assert_string_equal(fm_top_name(model, rows[1].func), "rec");
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    s.query.sort = FM_TOP_SORT_NAME;
+    fill(&s);
+    const struct fm_top_row *rec = row_of(&s, "rec");
+    size_t at = (size_t)(rec - s.table.rows.data);
+    toggle(&s, rec);
+    fill(&s);
+    const struct fm_top_row *rows = s.table.rows.data + at;
+    expect_name(&s, &rows[1], "rec");
     assert_int_equal(rows[1].self_start_ns, 1000 * MS);
     assert_int_equal(rows[1].total_start_ns, 0);
-    assert_string_equal(fm_top_name(model, rows[2].func), "top");
+    expect_name(&s, &rows[2], "top");
     assert_int_equal(rows[2].self_start_ns, 200 * MS);
     assert_int_equal(rows[2].total_start_ns, 1200 * MS);
-    fm_top_table_release(&table);
-    fm_map_release(&toggled);
-    fm_top_model_free(model);
+    scene_end(&s);
 }
 
 static void test_a_forgotten_thread_takes_nothing_back(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_table table = { 0 };
+    struct scene s;
+    scene_begin(&s, model_after(2));
     struct fm_profile *empty = fm_profile_new();
-    fm_top_model_take(model, empty, 3000ull * MS);
-    fm_top_table_fill(&table, model, &everything);
-    assert_int_equal(table.whole_ns, 0);
-    for (size_t i = 0; i < table.rows.len; i++)
-        assert_int_equal(table.rows.data[i].self_ns, 0);
+    fm_top_model_take(s.model, empty, 3000ull * MS);
+    fill(&s);
+    assert_int_equal(s.table.whole_ns, 0);
+    for (size_t i = 0; i < s.table.rows.len; i++)
+        assert_int_equal(s.table.rows.data[i].self_ns, 0);
     fm_profile_free(empty);
-    fm_top_table_release(&table);
-    fm_top_model_free(model);
+    scene_end(&s);
 }
 
 static void test_files_are_told_apart(void **state)
@@ -347,7 +367,8 @@ static void test_files_are_told_apart(void **state)
     (void)state;
     static const char *const files[] = { "/a/x/mod.py", "/b/x/mod.py", "/b/y/mod.py", "one.py" };
     static const char *const shown[] = { "a/x/mod.py:3", "b/x/mod.py:3", "y/mod.py:3", "one.py:3" };
-    struct fm_top_model *model = fm_top_model_new(0);
+    struct scene s;
+    scene_begin(&s, fm_top_model_new(0));
     struct fm_profile *p = fm_profile_new();
     uint32_t root = fx_thread(p, 7);
     for (int i = 0; i < 4; i++) {
@@ -356,31 +377,34 @@ static void test_files_are_told_apart(void **state)
         f.file = fm_profile_string(p, files[i]);
         spend(p, fm_profile_node(p, root, fm_profile_function(p, &f)), FM_STATE_C, 4 - i);
     }
-    fm_top_model_take(model, p, 1);
-    struct fm_top_table table = { 0 };
-    fm_top_table_fill(&table, model, &everything);
-    assert_int_equal(table.rows.len, 4);
+    fm_top_model_take(s.model, p, 1);
+    fill(&s);
+    assert_int_equal(s.table.rows.len, 4);
     for (int i = 0; i < 4; i++) {
         char place[64];
-        fm_top_place(model, table.rows.data[i].func, 0, place, sizeof place);
+        fm_top_place(s.model, s.table.rows.data[i].func, 0, place, sizeof place);
         assert_string_equal(place, shown[i]);
     }
-    fm_top_table_release(&table);
     fm_profile_free(p);
-    fm_top_model_free(model);
+    scene_end(&s);
 }
 
 /* ---- keys ---- */
 
-static void press(struct fm_top_view *view, const struct fm_top_model *model, const char *keys)
+static enum fm_top_wish hit(struct scene *s, uint32_t key)
 {
-    for (; *keys; keys++)
-        fm_top_view_key(view, model, (unsigned char)*keys);
+    return fm_top_view_key(&s->view, s->model, key);
 }
 
-static const char *selected(const struct fm_top_view *view, const struct fm_top_model *model)
+static void press(struct scene *s, const char *keys)
 {
-    return fm_top_name(model, view->table.rows.data[view->selected].func);
+    for (; *keys; keys++)
+        hit(s, (unsigned char)*keys);
+}
+
+static void expect_selected(const struct scene *s, const char *name)
+{
+    expect_name(s, &s->view.table.rows.data[s->view.selected], name);
 }
 
 static void test_every_key_means_one_thing(void **state)
@@ -395,170 +419,151 @@ static void test_every_key_means_one_thing(void **state)
 static void test_selection_follows_its_row(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(1);
-    struct fm_top_view view;
-    fm_top_view_init(&view, "x.fathom");
-    view.page = 3;
-    fm_top_view_refresh(&view, model); /* idle 1000, rec 500, leaf 400, work 100, top 0 */
-    press(&view, model, "jj");
-    assert_string_equal(selected(&view, model), "leaf");
+    struct scene s;
+    scene_begin(&s, model_after(1));
+    s.view.page = 3;
+    fm_top_view_refresh(&s.view, s.model); /* idle 1000, rec 500, leaf 400, work 100, top 0 */
+    press(&s, "jj");
+    expect_selected(&s, "leaf");
     struct fm_profile *p = profile(2);
-    fm_top_model_take(model, p, 2000ull * MS);
+    fm_top_model_take(s.model, p, 2000ull * MS);
     fm_profile_free(p);
-    fm_top_view_refresh(&view, model); /* idle 1000, rec 700, work 200, leaf 100, top 0 */
-    assert_string_equal(selected(&view, model), "leaf");
-    assert_int_equal(view.selected, 3);
-    assert_true(view.first <= 3 && 3 < view.first + view.page);
-    press(&view, model, "g");
-    assert_string_equal(selected(&view, model), "idle");
-    press(&view, model, "t"); /* the first row is a place, not a function: it is kept */
-    assert_int_equal(view.selected, 0);
-    press(&view, model, "G");
-    assert_int_equal(view.selected, view.table.rows.len - 1);
-    press(&view, model, "j");
-    assert_int_equal(view.selected, view.table.rows.len - 1);
-    fm_top_view_release(&view);
-    fm_top_model_free(model);
+    fm_top_view_refresh(&s.view, s.model); /* idle 1000, rec 700, work 200, leaf 100, top 0 */
+    expect_selected(&s, "leaf");
+    assert_int_equal(s.view.selected, 3);
+    assert_true(s.view.first <= 3 && 3 < s.view.first + s.view.page);
+    press(&s, "g");
+    expect_selected(&s, "idle");
+    press(&s, "t"); /* the first row is a place, not a function: it is kept */
+    assert_int_equal(s.view.selected, 0);
+    press(&s, "G");
+    assert_int_equal(s.view.selected, s.view.table.rows.len - 1);
+    press(&s, "j");
+    assert_int_equal(s.view.selected, s.view.table.rows.len - 1);
+    scene_end(&s);
 }
 
 static void test_open_and_close(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_view view;
-    fm_top_view_init(&view, "x.fathom");
-    view.page = 20;
-    fm_top_view_refresh(&view, model);
-    press(&view, model, "/leaf\r");
-    assert_string_equal(selected(&view, model), "leaf");
-    press(&view, model, "\r");
-    assert_int_equal(view.table.rows.len, 7);
-    assert_string_equal(selected(&view, model), "leaf");
-    press(&view, model, "j");
-    fm_top_view_key(&view, model, FM_KEY_LEFT); /* a closed caller: to what it calls */
-    assert_string_equal(selected(&view, model), "leaf");
-    fm_top_view_key(&view, model, FM_KEY_LEFT);
-    assert_int_equal(view.table.rows.len, 5);
-    fm_top_view_key(&view, model, FM_KEY_RIGHT);
-    fm_top_view_key(&view, model, FM_KEY_RIGHT); /* open already */
-    assert_int_equal(view.table.rows.len, 7);
-    press(&view, model, "l\r");
-    assert_non_null(strstr(view.message, "waited for nothing"));
-    fm_top_view_release(&view);
-    fm_top_model_free(model);
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    press(&s, "/leaf\r");
+    expect_selected(&s, "leaf");
+    press(&s, "\r");
+    assert_int_equal(s.view.table.rows.len, 7);
+    expect_selected(&s, "leaf");
+    press(&s, "j");
+    hit(&s, FM_KEY_LEFT); /* a closed caller: to what it calls */
+    expect_selected(&s, "leaf");
+    hit(&s, FM_KEY_LEFT);
+    assert_int_equal(s.view.table.rows.len, 5);
+    hit(&s, FM_KEY_RIGHT);
+    hit(&s, FM_KEY_RIGHT); /* open already */
+    assert_int_equal(s.view.table.rows.len, 7);
+    press(&s, "l\r");
+    assert_non_null(strstr(s.view.message, "waited for nothing"));
+    scene_end(&s);
 }
 
 static void test_search(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_view view;
-    fm_top_view_init(&view, "x.fathom");
-    view.page = 20;
-    fm_top_view_refresh(&view, model); /* idle, rec, work, leaf, top */
-    press(&view, model, "/E"); /* case does not matter: rec is the first with an e behind idle */
-    assert_string_equal(selected(&view, model), "idle");
-    press(&view, model, "\rn");
-    assert_string_equal(selected(&view, model), "rec");
-    press(&view, model, "n");
-    assert_string_equal(selected(&view, model), "leaf");
-    press(&view, model, "n");
-    assert_string_equal(selected(&view, model), "idle"); /* around the end */
-    press(&view, model, "N");
-    assert_string_equal(selected(&view, model), "leaf");
-    press(&view, model, "/nowhere");
-    assert_non_null(strstr(view.message, "not found"));
-    press(&view, model, "\033"); /* back to where it began */
-    assert_string_equal(selected(&view, model), "leaf");
-    assert_int_equal(view.mode, FM_TOP_MODE_TABLE);
-    fm_top_view_release(&view);
-    fm_top_model_free(model);
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    /* idle, rec, work, leaf, top */
+    press(&s, "/E"); /* case does not matter: rec is the first with an e behind idle */
+    expect_selected(&s, "idle");
+    press(&s, "\rn");
+    expect_selected(&s, "rec");
+    press(&s, "n");
+    expect_selected(&s, "leaf");
+    press(&s, "n");
+    expect_selected(&s, "idle"); /* around the end */
+    press(&s, "N");
+    expect_selected(&s, "leaf");
+    press(&s, "/nowhere");
+    assert_non_null(strstr(s.view.message, "not found"));
+    press(&s, "\033"); /* back to where it began */
+    expect_selected(&s, "leaf");
+    assert_int_equal(s.view.mode, FM_TOP_MODE_TABLE);
+    scene_end(&s);
 }
 
 static void test_filters_from_lists(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_view view;
-    fm_top_view_init(&view, "x.fathom");
-    view.page = 20;
-    fm_top_view_refresh(&view, model);
-    press(&view, model, "T");
-    assert_int_equal(view.items.len, 3);
-    press(&view, model, "j\r"); /* the busiest comes first */
-    assert_int_equal(view.query.thread, 0);
-    assert_int_equal(view.table.rows.len, 4);
-    press(&view, model, "T");
-    assert_int_equal(view.item, 1); /* what is chosen is selected */
-    press(&view, model, "g\r");
-    assert_int_equal(view.query.thread, FM_NONE);
-    press(&view, model, "Sj\r");
-    assert_int_equal(view.query.states, FM_TOP_RUNNING);
-    assert_null(row_of(model, &view.table, "idle"));
-    press(&view, model, "S\033");
-    assert_int_equal(view.query.states, FM_TOP_RUNNING);
-    fm_top_view_release(&view);
-    fm_top_model_free(model);
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    press(&s, "T");
+    assert_int_equal(s.view.items.len, 3);
+    press(&s, "j\r"); /* the busiest comes first */
+    assert_int_equal(s.view.query.thread, 0);
+    assert_int_equal(s.view.table.rows.len, 4);
+    press(&s, "T");
+    assert_int_equal(s.view.item, 1); /* what is chosen is selected */
+    press(&s, "g\r");
+    assert_int_equal(s.view.query.thread, FM_NONE);
+    press(&s, "Sj\r");
+    assert_int_equal(s.view.query.states, FM_TOP_RUNNING);
+    assert_null(row_in(&s, &s.view.table, "idle"));
+    press(&s, "S\033");
+    assert_int_equal(s.view.query.states, FM_TOP_RUNNING);
+    scene_end(&s);
 }
 
 static void test_writing_asks(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(2);
-    struct fm_top_view view;
-    fm_top_view_init(&view, "x.fathom");
-    fm_top_view_refresh(&view, model);
-    press(&view, model, "w");
-    assert_string_equal(fm_buffer_text(&view.input), "x.fathom");
-    fm_top_view_key(&view, model, FM_KEY_BACKSPACE);
-    fm_top_view_key(&view, model, 0xe9); /* é: two bytes, one character */
-    fm_top_view_key(&view, model, FM_KEY_BACKSPACE);
-    fm_top_view_key(&view, model, 0x1f600);
-    assert_string_equal(fm_buffer_text(&view.input), "x.fatho\xf0\x9f\x98\x80");
-    assert_int_equal(fm_top_view_key(&view, model, FM_KEY_ENTER), FM_TOP_WISH_WRITE);
-    fm_top_view_ask_replace(&view);
-    assert_int_equal(fm_top_view_key(&view, model, FM_KEY_ENTER), FM_TOP_WISH_NONE);
-    fm_top_view_ask_replace(&view);
-    assert_int_equal(fm_top_view_key(&view, model, 'y'), FM_TOP_WISH_REPLACE);
-    press(&view, model, "w");
-    assert_int_equal(fm_top_view_key(&view, model, FM_KEY_ESCAPE), FM_TOP_WISH_NONE);
-    assert_int_equal(view.mode, FM_TOP_MODE_TABLE);
-    assert_int_equal(fm_top_view_key(&view, model, 'q'), FM_TOP_WISH_QUIT);
-    fm_top_view_release(&view);
-    fm_top_model_free(model);
+    struct scene s;
+    scene_begin(&s, model_after(2));
+    fm_top_view_refresh(&s.view, s.model);
+    press(&s, "w");
+    assert_string_equal(fm_buffer_text(&s.view.input), "x.fathom");
+    hit(&s, FM_KEY_BACKSPACE);
+    hit(&s, 0xe9); /* é: two bytes, one character */
+    hit(&s, FM_KEY_BACKSPACE);
+    hit(&s, 0x1f600);
+    assert_string_equal(fm_buffer_text(&s.view.input), "x.fatho\xf0\x9f\x98\x80");
+    assert_int_equal(hit(&s, FM_KEY_ENTER), FM_TOP_WISH_WRITE);
+    fm_top_view_ask_replace(&s.view);
+    assert_int_equal(hit(&s, FM_KEY_ENTER), FM_TOP_WISH_NONE);
+    fm_top_view_ask_replace(&s.view);
+    assert_int_equal(hit(&s, 'y'), FM_TOP_WISH_REPLACE);
+    press(&s, "w");
+    assert_int_equal(hit(&s, FM_KEY_ESCAPE), FM_TOP_WISH_NONE);
+    assert_int_equal(s.view.mode, FM_TOP_MODE_TABLE);
+    assert_int_equal(hit(&s, 'q'), FM_TOP_WISH_QUIT);
+    scene_end(&s);
 }
 
 static void test_pause(void **state)
 {
     (void)state;
-    struct fm_top_model *model = model_after(1);
-    struct fm_top_view view;
-    fm_top_view_init(&view, "x.fathom");
-    assert_int_equal(fm_top_view_key(&view, model, ' '), FM_TOP_WISH_NONE);
-    assert_true(view.paused);
-    assert_int_equal(fm_top_view_key(&view, model, ' '), FM_TOP_WISH_REFRESH);
-    assert_false(view.paused);
-    fm_top_view_release(&view);
-    fm_top_model_free(model);
+    struct scene s;
+    scene_begin(&s, model_after(1));
+    assert_int_equal(hit(&s, ' '), FM_TOP_WISH_NONE);
+    assert_true(s.view.paused);
+    assert_int_equal(hit(&s, ' '), FM_TOP_WISH_REFRESH);
+    assert_false(s.view.paused);
+    scene_end(&s);
 }
 
 static void test_any_key_on_an_empty_table(void **state)
 {
     (void)state;
-    struct fm_top_model *model = fm_top_model_new(0);
-    struct fm_top_view view;
-    fm_top_view_init(&view, "x.fathom");
-    fm_top_view_refresh(&view, model);
+    struct scene s;
+    scene_begin(&s, fm_top_model_new(0));
+    fm_top_view_refresh(&s.view, s.model);
     for (uint32_t mode = 0; mode < 128; mode++) {
         for (uint32_t key = 0; key < 128; key++) {
-            fm_top_view_key(&view, model, mode);
-            fm_top_view_key(&view, model, key);
+            hit(&s, mode);
+            hit(&s, key);
         }
     }
     for (uint32_t key = FM_KEY_UP; key <= FM_KEY_END; key++)
-        fm_top_view_key(&view, model, key);
-    fm_top_view_release(&view);
-    fm_top_model_free(model);
+        hit(&s, key);
+    scene_end(&s);
 }
 
 /* ---- cleaning ---- */
