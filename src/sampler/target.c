@@ -185,37 +185,6 @@ static bool check_codes(struct fm_target *t, struct fm_walk *w, uint64_t now_ns)
     return true;
 }
 
-/* A copy that took longer than such copies take was interrupted, by the scheduler or by the machine below
- * ours, and may be of two instants. What is usual is learnt: the least so far, given up slowly. */
-static bool is_torn(struct fm_walk *w, int n, uint64_t took_ns)
-{
-    /* More of a large copy is in another processor's cache when much of it is in use. */
-    uint64_t allowed_ns = 300 + w->buffer.len / 4;
-    if (n != w->usual_spans || took_ns < w->usual_ns) {
-        w->usual_spans = n;
-        w->usual_ns = took_ns;
-        return false;
-    }
-    bool torn = took_ns > w->usual_ns + w->usual_ns / 2 + allowed_ns;
-    w->usual_ns += w->usual_ns / 64 + 1;
-    return torn;
-}
-
-/* One copy, and the stack in it. */
-static enum fm_walk_result try_walk(struct fm_target *t, struct fm_watched_thread *th,
-                                    struct fm_walk_context *c)
-{
-    struct fm_span spans[FM_WALK_MAX_SPANS];
-    int n = fm_walk_plan(&th->walk, &t->runtime.layout, spans);
-    uint64_t begin_ns = fm_clock_ns();
-    int got = fm_remote_read_spans(&t->remote, spans, n);
-    bool torn = is_torn(&th->walk, n, fm_clock_ns() - begin_ns);
-    if (got == -ESRCH || got == -EPERM)
-        return FM_WALK_GONE;
-    enum fm_walk_result result = fm_walk_finish(&th->walk, c, got);
-    return result == FM_WALK_OK && torn && !c->last_try ? FM_WALK_AGAIN : result;
-}
-
 static bool has_fresh(const struct fm_walk *w, uint32_t first_fresh)
 {
     for (size_t i = 0; i < w->frames.len; i++) {
@@ -238,17 +207,15 @@ static size_t shared_frames(const struct fm_raw_frame *a, size_t n, const struct
  * was: they may have been replaced in between. If another look finds them still there, they were there
  * then, too; else only what is below them is certain. It is always the first look that counts: taking the
  * later one would leave out whatever is over quickly. */
-static void confirm_fresh(struct fm_target *t, struct fm_watched_thread *th, struct fm_walk_context *c,
-                          uint32_t first_fresh)
+static void confirm_fresh(struct fm_walk *w, struct fm_walk_context *c, uint32_t first_fresh)
 {
-    struct fm_walk *w = &th->walk;
     size_t n = w->frames.len, kept = 0;
     fm_autofree struct fm_raw_frame *first = fm_malloc((n + 1) * sizeof *first);
     memcpy(first, w->frames.data, n * sizeof *first);
     enum fm_walk_result result = FM_WALK_AGAIN;
     for (int i = 0; i < TRIES && result == FM_WALK_AGAIN; i++) {
         c->last_try = i == TRIES - 1;
-        result = try_walk(t, th, c);
+        result = fm_walk_running(w, c);
     }
     if (result == FM_WALK_OK)
         kept = shared_frames(first, n, w->frames.data, w->frames.len);
@@ -269,14 +236,14 @@ static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_t
     for (int i = 0; i < TRIES && result == FM_WALK_AGAIN; i++) {
         first_fresh = (uint32_t)t->codes.list.len;
         c.last_try = i == TRIES - 1;
-        result = try_walk(t, th, &c);
+        result = fm_walk_running(&th->walk, &c);
     }
     if (result != FM_WALK_OK)
         return result;
     if (!check_codes(t, &th->walk, now_ns))
         th->walk.partial = true;
     if (has_fresh(&th->walk, first_fresh))
-        confirm_fresh(t, th, &c, first_fresh);
+        confirm_fresh(&th->walk, &c, first_fresh);
     return FM_WALK_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Plans and following of frames; see walk.h. The running thread of 3.11+ is in walk_chunks.c, that of
- * 3.9 and 3.10 in walk_heap.c.
+ * Where the frames of a thread lie, and following them one by one; see walk.h. What is copied of a running
+ * thread is in walk_copy.c, its stack of 3.11+ in walk_chunks.c, that of 3.9 and 3.10 in walk_heap.c.
  */
 #include "sampler/walk.h"
 
@@ -24,6 +24,7 @@ void fm_walk_release(struct fm_walk *w)
     fm_vec_release(&w->loose);
     fm_vec_release(&w->buffer);
     fm_vec_release(&w->frames);
+    fm_map_release(&w->sites);
     free(w->scratch);
     w->scratch = NULL;
     w->scratch_cap = 0;
@@ -115,64 +116,27 @@ void fm_walk_reverse(struct fm_walk *w)
     }
 }
 
-/* --- the plan ----------------------------------------------------------------------------------- */
+/* --- learning ----------------------------------------------------------------------------------- */
 
-static uint32_t place(struct fm_walk *w, struct fm_span *span, fm_addr at, size_t len)
+/* A chunk that was found in the list; what is known of it already is kept. */
+static struct fm_chunk chunk_found(struct fm_walk *w, fm_addr at, uint32_t bytes, uint32_t used)
 {
-    uint32_t offset = (uint32_t)w->buffer.len;
-    size_t rounded = (len + 7) & ~(size_t)7;
-    fm_vec_reserve(&w->buffer, w->buffer.len + rounded);
-    w->buffer.len += rounded;
-    *span = (struct fm_span){ at, NULL, len };
-    return offset;
+    struct fm_chunk *known = fm_walk_chunk_of(w, at);
+    struct fm_chunk chunk = { .at = at, .bytes = bytes, .used = used };
+    if (known && known->at == at && known->bytes == bytes && known->used > used)
+        chunk.used = known->used;
+    return chunk;
 }
 
-int fm_walk_plan(struct fm_walk *w, const struct fm_layout *l, struct fm_span *spans)
-{
-    uint32_t offsets[FM_WALK_MAX_SPANS];
-    int n = 0;
-    w->buffer.len = 0;
-    w->head = offsets[n] = place(w, &spans[n], w->thread, l->thread_size);
-    n++;
-    if (l->frames == FM_FRAMES_CFRAME && w->cframe) {
-        w->cframe_copy = offsets[n] = place(w, &spans[n], w->cframe, l->cframe_frame + 8);
-        n++;
-    }
-    for (int round = 0; round < 2; round++) {
-        for (size_t i = 0; i < w->loose.len; i++, n++)
-            w->loose.data[i].copies[round] = offsets[n] =
-                place(w, &spans[n], w->loose.data[i].at, l->frame_size);
-        for (size_t i = 0; i < w->chunks.len && round == 0; i++, n++) {
-            struct fm_chunk *chunk = &w->chunks.data[i];
-            chunk->copy = offsets[n] = place(w, &spans[n], chunk->at, chunk->used);
-            chunk->copied = chunk->used;
-        }
-    }
-    for (size_t i = 0; i + 1 < w->chunks.len; i++, n++)
-        w->chunks.data[i].again = offsets[n] =
-            place(w, &spans[n], w->chunks.data[i].at, w->chunks.data[i].used);
-    if (w->loose.len) { /* what the newest frame was, after everything */
-        w->tail = offsets[n] = place(w, &spans[n], w->thread, l->thread_frame + 8);
-        n++;
-    }
-    if (l->interp_code_generation != FM_ABSENT) {
-        w->generation_copy = offsets[n] =
-            place(w, &spans[n], w->interp + l->interp_code_generation, sizeof w->generation);
-        n++;
-    }
-    for (int i = 0; i < n; i++) /* the buffer may have moved while it grew */
-        spans[i].into = w->buffer.data + offsets[i];
-    w->planned = true;
-    return n;
-}
-
-/* Does the list of chunks that the thread state begins differ from the plan's? Then take it over. */
-static bool learn_chunks(struct fm_walk *w, const struct fm_walk_context *c, fm_addr newest)
+/* Take over the list of chunks that the thread state begins. Deeper ones that the plan had stay in it: a stack
+ * that was deep becomes so again. */
+static void learn_chunks(struct fm_walk *w, const struct fm_walk_context *c, fm_addr newest)
 {
     const struct fm_layout *l = c->layout;
     FM_VEC(struct fm_chunk) found = { 0 };
     uint64_t left = MAX_CHUNKS_BYTES;
-    for (fm_addr at = newest; at && found.len < FM_WALK_MAX_CHUNKS;) {
+    fm_addr at = newest;
+    while (at && found.len < FM_WALK_MAX_CHUNKS) {
         uint8_t head[64];
         if (l->chunk_header > sizeof head || fm_remote_read(c->remote, at, head, l->chunk_header) < 0)
             break;
@@ -180,20 +144,22 @@ static bool learn_chunks(struct fm_walk *w, const struct fm_walk_context *c, fm_
         if (bytes < l->chunk_header || bytes > left)
             break;
         left -= bytes;
-        struct fm_chunk *known = fm_walk_chunk_of(w, at);
-        struct fm_chunk chunk = { .at = at, .bytes = (uint32_t)bytes, .used = l->chunk_header };
-        if (known && known->at == at && known->bytes == bytes)
-            chunk.used = known->used;
-        if (at != newest) /* older ones are used to their end, or nearly */
-            chunk.used = chunk.bytes;
-        fm_vec_push(&found, chunk);
+        /* older ones are used to their end, or nearly */
+        uint32_t used = at == newest ? l->chunk_header : (uint32_t)bytes;
+        fm_vec_push(&found, chunk_found(w, at, (uint32_t)bytes, used));
         at = fm_word(head, l->chunk_previous);
     }
-    w->chunks.len = 0;
-    for (size_t i = found.len; i-- > 0;)
-        fm_vec_push(&w->chunks, found.data[i]);
+    if (at)
+        found.len = 0; /* without the oldest chunk no stack has an end */
+    w->in_use = (uint32_t)found.len;
+    bool same = found.len && found.len <= w->chunks.len && w->chunks.data[found.len - 1].at == newest;
+    if (!same)
+        w->chunks.len = 0;
+    while (w->chunks.len < found.len)
+        fm_vec_push(&w->chunks, ((struct fm_chunk){ 0 }));
+    for (size_t i = 0; i < found.len; i++)
+        w->chunks.data[i] = found.data[found.len - 1 - i];
     fm_vec_release(&found);
-    return w->chunks.len > 0;
 }
 
 void fm_walk_reach(struct fm_walk *w, fm_addr end)
@@ -226,22 +192,6 @@ static bool fetch(struct fm_walk *w, const struct fm_walk_context *c, fm_addr at
     return fm_remote_read(c->remote, at, bytes, size) == 0;
 }
 
-static bool read_chunks(struct fm_walk *w, const struct fm_walk_context *c)
-{
-    struct fm_span spans[FM_WALK_MAX_CHUNKS];
-    w->buffer.len = 0;
-    if (!w->chunks.len)
-        return true;
-    for (size_t i = 0; i < w->chunks.len; i++) {
-        struct fm_chunk *chunk = &w->chunks.data[i];
-        chunk->copy = place(w, &spans[i], chunk->at, chunk->used);
-        chunk->copied = chunk->used;
-    }
-    for (size_t i = 0; i < w->chunks.len; i++)
-        spans[i].into = w->buffer.data + w->chunks.data[i].copy;
-    return fm_remote_read_spans(c->remote, spans, (int)w->chunks.len) == (int)w->chunks.len;
-}
-
 /* Follow the frames from the newest down, one by one. With `learn`, only note where they lie;
  * otherwise gather the stack. */
 static enum fm_walk_result follow(struct fm_walk *w, struct fm_walk_context *c, fm_addr at, bool learn)
@@ -253,9 +203,6 @@ static enum fm_walk_result follow(struct fm_walk *w, struct fm_walk_context *c, 
         return FM_WALK_GONE;
     for (uint32_t n = 0; at; n++) {
         struct fm_frame_view f;
-        bool known_far = learn && l->frames == FM_FRAMES_HEAP && w->loose.len == FM_WALK_MAX_LOOSE;
-        if (known_far)
-            break;
         if (n == FM_WALK_MAX_FRAMES || !fetch(w, c, at, bytes)) {
             w->partial = true;
             break;
@@ -287,7 +234,7 @@ enum fm_walk_result fm_walk_older(struct fm_walk *w, struct fm_walk_context *c, 
     return follow(w, c, at, false);
 }
 
-static bool is_same_thread(const struct fm_walk *w, const struct fm_layout *l, const uint8_t *thread)
+bool fm_walk_is_same(const struct fm_walk *w, const struct fm_layout *l, const uint8_t *thread)
 {
     return fm_word(thread, l->thread_interp) == w->interp;
 }
@@ -298,18 +245,16 @@ enum fm_walk_result fm_walk_learn(struct fm_walk *w, struct fm_walk_context *c)
     uint8_t thread[2048];
     if (l->thread_size > sizeof thread || fm_remote_read(c->remote, w->thread, thread, l->thread_size) < 0)
         return FM_WALK_GONE;
-    if (!is_same_thread(w, l, thread))
+    if (!fm_walk_is_same(w, l, thread))
         return FM_WALK_GONE;
     w->loose.len = w->frames.len = 0;
     w->partial = false;
     w->cframe = l->frames == FM_FRAMES_CFRAME ? fm_word(thread, l->thread_frame) : 0;
-    if (l->frames != FM_FRAMES_HEAP)
-        learn_chunks(w, c, fm_word(thread, l->thread_chunk));
+    learn_chunks(w, c, fm_word(thread, l->thread_chunk));
     fm_addr newest = fm_walk_newest(w, c, thread);
     if (fm_walk_chunk_of(w, newest))
         fm_walk_reach(w, newest + l->frame_size);
-    if (!read_chunks(w, c))
-        w->chunks.len = 0;
+    fm_walk_copy_chunks(w, c);
     return follow(w, c, newest, true);
 }
 
@@ -319,16 +264,15 @@ enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c)
     uint8_t thread[2048];
     if (l->thread_size > sizeof thread || fm_remote_read(c->remote, w->thread, thread, l->thread_size) < 0)
         return FM_WALK_GONE;
-    if (!is_same_thread(w, l, thread))
+    if (!fm_walk_is_same(w, l, thread))
         return FM_WALK_GONE;
     fm_addr newest = fm_walk_newest(w, c, thread);
     if (l->frames != FM_FRAMES_HEAP) {
-        if (!w->chunks.len || w->chunks.data[w->chunks.len - 1].at != fm_word(thread, l->thread_chunk))
+        if (!w->in_use || w->chunks.data[w->in_use - 1].at != fm_word(thread, l->thread_chunk))
             learn_chunks(w, c, fm_word(thread, l->thread_chunk));
         if (fm_walk_chunk_of(w, newest))
             fm_walk_reach(w, newest + l->frame_size);
-        if (!read_chunks(w, c))
-            w->chunks.len = 0;
+        fm_walk_copy_chunks(w, c);
     }
     w->frames.len = 0;
     w->partial = false;
@@ -337,14 +281,19 @@ enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c)
     return follow(w, c, newest, false);
 }
 
-enum fm_walk_result fm_walk_finish(struct fm_walk *w, struct fm_walk_context *c, int got)
+enum fm_walk_result fm_walk_running(struct fm_walk *w, struct fm_walk_context *c)
 {
     const struct fm_layout *l = c->layout;
-    w->frames.len = 0;
-    w->partial = false;
-    if (!w->planned || got < 1 || !is_same_thread(w, l, w->buffer.data + w->head))
-        return FM_WALK_GONE;
-    if (l->frames == FM_FRAMES_HEAP)
-        return fm_walk_finish_heap(w, c, got);
-    return fm_walk_finish_chunks(w, c, got);
+    enum fm_walk_result result;
+    if (l->frames == FM_FRAMES_HEAP) {
+        result = fm_walk_heap(w, c);
+    } else {
+        int status = fm_walk_copy(w, c);
+        w->frames.len = 0;
+        w->partial = false;
+        if (status < 0 || !fm_walk_is_same(w, l, w->buffer.data + w->head))
+            return FM_WALK_GONE;
+        result = fm_walk_finish_chunks(w, c);
+    }
+    return result == FM_WALK_OK && w->torn && !c->last_try ? FM_WALK_AGAIN : result;
 }

@@ -15,8 +15,7 @@
  * up, and where the thread state pointed to before or after does not matter.
  *
  * Generators and coroutines live outside the chunks. They are copied before and after the chunk, and
- * count only if both copies agree. Python 3.9 and 3.10 have all frames outside: there two copies must
- * agree as a whole.
+ * count only if both copies agree. Python 3.9 and 3.10 have all frames outside (walk_heap.c).
  *
  * A walk remembers where the frames of its thread were, so that one read gets all that is needed. A
  * plan that proves wrong is mended (which takes reads of its own) and tried again.
@@ -48,29 +47,40 @@ struct fm_chunk {
     uint32_t copied; /* … and was */
     uint32_t copy;  /* where its copy lies in the buffer */
     uint32_t again; /* … and of older chunks a second one, made after the newest chunk's */
+    uint32_t idle;  /* for how many looks it has not been in use */
 };
 
 /* A frame outside the chunks. */
 struct fm_loose {
     fm_addr at;
     uint32_t copies[2]; /* before and after the chunks */
+    /* 3.9 and 3.10: */
+    uint32_t depth; /* how many frames were below it */
+    uint32_t idle;  /* for how many looks it has not been on the stack */
+    fm_addr code;   /* of its last call */
+    bool shared;    /* that was not always the same */
 };
 
 struct fm_walk {
     fm_addr thread, interp;
     /* The plan. */
     fm_addr cframe;
-    FM_VEC(struct fm_chunk) chunks;
+    FM_VEC(struct fm_chunk) chunks; /* also those that were in use when the stack was deeper */
+    uint32_t in_use;                /* how many are, by what was last read */
     FM_VEC(struct fm_loose) loose;
     fm_addr shims[FM_WALK_SHIMS]; /* entry frames on the C stack, known to be no Python's; | 1 if it stood
                                    * on a generator */
-    bool planned;
+    struct fm_map sites; /* 3.9 and 3.10: who called whom (pairs of codes) → at which instruction */
     /* What was read. */
     FM_VEC(uint8_t) buffer;
-    uint32_t head, cframe_copy, tail, generation_copy;
+    uint32_t head, cframe_copy, generation_copy;
+    bool complete; /* all that was planned, but for chunks that are gone */
+    bool torn;     /* it took longer than usual: see walk_copy.c */
     uint64_t generation; /* 3.14+: how many code objects had died when all else was read */
-    int usual_spans;   /* how long a read takes … */
-    uint64_t usual_ns; /* … of so many spans */
+    struct {
+        int spans;
+        uint64_t ns;
+    } usual[8]; /* how long a read of so many spans takes, by the number of chunks in use */
     void *scratch; /* of walk_chunks.c, kept for the next walk */
     size_t scratch_cap;
     /* The result: newest first. */
@@ -95,11 +105,8 @@ struct fm_walk_context {
 void fm_walk_init(struct fm_walk *w, fm_addr thread, fm_addr interp);
 void fm_walk_release(struct fm_walk *w);
 
-/* Append to `spans` (room for FM_WALK_MAX_SPANS) what is to be read; returns how many. */
-int fm_walk_plan(struct fm_walk *w, const struct fm_layout *layout, struct fm_span *spans);
-
-/* Make the stack of a running thread from what was read; `got` of the planned spans were. */
-enum fm_walk_result fm_walk_finish(struct fm_walk *w, struct fm_walk_context *c, int got);
+/* The stack of a running thread, from one copy. */
+enum fm_walk_result fm_walk_running(struct fm_walk *w, struct fm_walk_context *c);
 
 /* The stack of a thread that does not run. Reads by itself. */
 enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c);

@@ -20,6 +20,7 @@
 
 #define CO_MAKES_GENERATOR (0x20 | 0x80 | 0x200) /* co_flags: generator, coroutine, asynchronous generator */
 
+#define MAX_IDLE 4000u /* for how many looks a chunk that is not in use stays in the plan */
 #define RESUMED_DEPTH 3 /* how far from the top of the value stack a generator is that is being resumed */
 
 enum fate { ENDED, MAYBE, ALIVE, EXECUTING };
@@ -37,6 +38,7 @@ struct climb {
     struct fm_walk_context *c;
     FM_VEC(struct found) stack; /* oldest first */
     fm_addr newest;             /* what the thread state said shortly before: a hint */
+    fm_addr changed;            /* what lies there and above was changed while it was read; 0: nothing was */
     bool again;                 /* something is not in the copies */
     bool crowded;               /* … and there is no room for more: most are of another time */
     bool missing;               /* generators below an entry frame were not found */
@@ -305,6 +307,8 @@ static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, 
     if (k->stack.len && k->stack.data[k->stack.len - 1].bytes &&
         k->stack.data[k->stack.len - 1].f.offset < 0)
         return false; /* who has not begun has called nobody: that is of an earlier time */
+    if (k->changed >= chunk->at && k->changed < chunk->at + chunk->bytes && at + l->frame_size > k->changed)
+        return false;
     if (at + l->frame_size > chunk->at + chunk->copied) {
         fm_walk_reach(k->w, at + l->frame_size);
         k->again = true;
@@ -346,7 +350,7 @@ static fm_addr chunk_end(const struct climb *k, size_t i)
 {
     const struct fm_layout *l = k->c->layout;
     const struct fm_chunk *chunk = &k->w->chunks.data[i];
-    if (i + 1 < k->w->chunks.len && l->chunk_bytes + 16 <= l->chunk_header) {
+    if (i + 1 < k->w->in_use && l->chunk_bytes + 16 <= l->chunk_header) {
         uint64_t top = fm_word(k->w->buffer.data + chunk->copy, l->chunk_bytes + 8);
         if (top <= (chunk->bytes - l->chunk_header) / 8)
             return chunk->at + l->chunk_header + top * 8;
@@ -354,35 +358,52 @@ static fm_addr chunk_end(const struct climb *k, size_t i)
     return chunk->at + chunk->bytes;
 }
 
-/* A stack over several chunks takes several copies, one after the other: what the older ones hold must
- * not have changed until the newest was copied. */
-static bool older_chunks_agree(const struct climb *k)
+static uint64_t first_difference(const uint8_t *a, const uint8_t *b, uint64_t len)
+{
+    uint64_t i = 0;
+    while (i < len && memcmp(a + i, b + i, len - i < 64 ? len - i : 64) == 0)
+        i += 64;
+    while (i < len && a[i] == b[i])
+        i++;
+    return i < len ? i : len;
+}
+
+/* A stack over several chunks takes several copies, one after the other. Where an older one changed until the
+ * newest was copied, the stack is certain up to there. */
+static void find_changes(struct climb *k)
 {
     const uint8_t *buffer = k->w->buffer.data;
-    for (size_t i = 0; i + 1 < k->w->chunks.len; i++) {
+    for (size_t i = 0; i + 1 < k->w->in_use && !k->changed; i++) {
         const struct fm_chunk *chunk = &k->w->chunks.data[i];
         uint64_t len = chunk_end(k, i) - chunk->at;
-        if (memcmp(buffer + chunk->copy, buffer + chunk->again, len < chunk->copied ? len : chunk->copied))
-            return false;
+        len = len < chunk->copied ? len : chunk->copied;
+        uint64_t same = first_difference(buffer + chunk->copy, buffer + chunk->again, len);
+        if (same < len)
+            k->changed = chunk->at + (same & ~(uint64_t)7);
     }
-    return true;
+}
+
+/* A word is left free at the beginning of the very first chunk. */
+static fm_addr first_slot(const struct climb *k, const struct fm_chunk *chunk)
+{
+    const struct fm_layout *l = k->c->layout;
+    bool first = fm_word(k->w->buffer.data + chunk->copy, l->chunk_previous) == 0;
+    return chunk->at + l->chunk_header + (first ? 8 : 0);
 }
 
 /* Every slot from the oldest on. */
 static void climb_chunks(struct climb *k)
 {
-    const struct fm_layout *l = k->c->layout;
-    for (size_t i = 0; i < k->w->chunks.len; i++) {
+    for (size_t i = 0; i < k->w->in_use; i++) {
         const struct fm_chunk *chunk = &k->w->chunks.data[i];
-        bool first = fm_word(k->w->buffer.data + chunk->copy, l->chunk_previous) == 0;
-        fm_addr at = chunk->at + l->chunk_header + (first ? 8 : 0), end = chunk_end(k, i);
+        fm_addr at = first_slot(k, chunk), end = chunk_end(k, i);
         while (at && k->stack.len < FM_WALK_MAX_FRAMES) {
             if (try_slot(k, chunk, at, end))
                 at += code_of(k, &k->stack.data[k->stack.len - 1].f)->frame_bytes;
             else
                 at = behind_cleared(k, chunk, at, end);
         }
-        if (k->again)
+        if (k->again || (k->changed >= chunk->at && k->changed < chunk->at + chunk->bytes))
             return;
     }
 }
@@ -522,12 +543,13 @@ static enum fm_walk_result deliver(struct climb *k)
 static enum fm_walk_result climb(struct climb *k)
 {
     const struct fm_layout *l = k->c->layout;
-    bool agree = older_chunks_agree(k);
-    if (agree)
-        climb_chunks(k);
-    if ((k->again || !agree) && !k->c->last_try)
+    find_changes(k);
+    climb_chunks(k);
+    if (k->again && !k->c->last_try)
         return FM_WALK_AGAIN;
-    k->unsure = k->unsure || k->again || k->missing || !agree;
+    k->unsure = k->unsure || k->again || k->missing || k->changed;
+    if (k->changed) /* it is the first look that counts: what is deep and quick would get away */
+        return deliver(k);
     if (fm_layout_minor(l) < 14)
         drop_ended(k);
     climb_loose(k);
@@ -546,43 +568,62 @@ static enum fm_walk_result climb(struct climb *k)
     return deliver(k);
 }
 
-/* Do the chunks of the plan fit what the thread state says? A stack that became shallower has given its
- * newest chunks back: they are taken off the plan, and if all was read nevertheless, the rest serves. */
-enum plan { PLAN_FITS, PLAN_TRIMMED, PLAN_UNFIT };
-
-static enum plan compare_plan(struct fm_walk *w, const struct fm_layout *l, bool complete)
+/* Is it the chunk behind that in the plan, and does it hold a frame? The memory may serve another purpose by
+ * now. Since 3.14 one chunk that is not in use is kept: there an ended frame is known as such. */
+static bool is_in_use(const struct climb *k, size_t i)
 {
-    fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_chunk);
-    for (size_t i = w->chunks.len; i-- > 0;) {
-        if (w->chunks.data[i].at != newest)
-            continue;
-        bool trimmed = i + 1 < w->chunks.len;
-        w->chunks.len = i + 1;
-        return complete ? PLAN_FITS : trimmed ? PLAN_TRIMMED : PLAN_UNFIT;
-    }
-    return PLAN_UNFIT;
+    const struct fm_layout *l = k->c->layout;
+    const struct fm_chunk *chunk = &k->w->chunks.data[i];
+    const uint8_t *copy = k->w->buffer.data + chunk->copy;
+    struct found x = { .at = chunk->at + l->chunk_header, .bytes = copy + l->chunk_header };
+    if (chunk->copied < l->chunk_header + l->frame_size || fm_word(copy, l->chunk_bytes) != chunk->bytes ||
+        fm_word(copy, l->chunk_previous) != chunk[-1].at)
+        return false;
+    if (fm_layout_minor(l) < 14)
+        return true;
+    return fm_walk_decode(k->c, x.bytes, &x.f) && fm_walk_identify(k->c, &x.f) && lives(k, &x);
 }
 
-enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_context *c, int got)
+/* How many of the chunks are in use. Others are kept in the plan for a while. */
+static void count_chunks(const struct climb *k)
+{
+    struct fm_walk *w = k->w;
+    uint32_t n = w->chunks.len > 0;
+    while (n < w->in_use && is_in_use(k, n))
+        n++;
+    w->in_use = n;
+    for (size_t i = 0; i < w->chunks.len; i++) {
+        struct fm_chunk *chunk = &w->chunks.data[i];
+        chunk->idle = i < n ? 0 : chunk->idle + 1;
+        if (chunk->idle > MAX_IDLE)
+            w->chunks.len = i;
+    }
+}
+
+static bool has_chunk(const struct fm_walk *w, fm_addr at)
+{
+    for (size_t i = 0; i < w->chunks.len; i++) {
+        if (w->chunks.data[i].at == at)
+            return true;
+    }
+    return false;
+}
+
+enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_context *c)
 {
     struct climb k = { .w = w, .c = c };
     const struct fm_layout *l = c->layout;
-    const uint8_t *head = w->buffer.data + w->head;
-    int planned = 1 + (l->frames == FM_FRAMES_CFRAME && w->cframe) + (int)w->chunks.len +
-                  (w->chunks.len ? (int)w->chunks.len - 1 : 0) + 2 * (int)w->loose.len +
-                  (w->loose.len > 0) + (l->interp_code_generation != FM_ABSENT);
-    if (!fm_word(head, l->thread_chunk) && got >= 1)
+    fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_chunk);
+    if (!newest)
         return FM_WALK_OK; /* it has not run any Python yet */
-    enum plan plan = compare_plan(w, l, got >= planned);
-    if (plan == PLAN_TRIMMED && !c->last_try)
-        return FM_WALK_AGAIN;
-    if (plan != PLAN_FITS) {
+    if (!w->complete || !has_chunk(w, newest)) {
         if (fm_walk_learn(w, c) == FM_WALK_GONE)
             return FM_WALK_GONE;
         w->frames.len = 0;
         w->partial = c->last_try;
         return c->last_try ? FM_WALK_OK : FM_WALK_AGAIN;
     }
+    count_chunks(&k);
     if (l->interp_code_generation != FM_ABSENT)
         w->generation = fm_word(w->buffer.data, w->generation_copy);
     k.stack.data = w->scratch;

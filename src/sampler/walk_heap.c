@@ -1,136 +1,325 @@
 /*
- * The stack of a running thread of 3.9 and 3.10, whose frames are objects anywhere in memory; see
- * walk.h. All frames that the thread had last time are copied twice in one read, with the thread state
- * before and after: if all agree, nothing moved in between.
+ * The stack of a running thread of 3.9 and 3.10, whose frames are objects anywhere in memory; see walk.h.
  *
- * A call takes these versions some 100 ns and more. What keeps changing is counted with the older part
- * of the stack that both copies agree on, marked as partial.
+ * What helps here: a function's frame is kept with its code when it returns and serves its next call, so a frame
+ * lies where it lay, and keeps code and caller of its last call until the next. All frames that were met lately
+ * are copied, the oldest first; then the thread state, which names the newest; then the frames once more, in
+ * reverse. What both copies of a frame agree on held when the thread state was copied, and those that change most
+ * were copied next to it.
+ *
+ * The first look counts. A frame whose copies differ is no reason for another: that would favour whatever
+ * is slow. Only a frame that was never met is.
+ *
+ * Which instruction a frame stood at may differ between the copies although its caller and callee do not. Then
+ * one is taken at which that callee was called before.
  */
+#include <errno.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "cpython/stack.h"
 #include "sampler/walk_parts.h"
 
-static bool same(const struct fm_frame_view *a, const struct fm_frame_view *b, bool newest)
+#define CO_GENERATORS (0x20 | 0x80 | 0x200)
+#define MAX_IDLE 1000u   /* for how many looks a frame that is not on the stack stays in the plan */
+#define MAX_DISTANCE 40  /* in the plan, from the thread state to a frame that may be any function's */
+#define MAX_SITES 65536u /* of calls that are remembered */
+
+/* --- the copy ----------------------------------------------------------------------------------- */
+
+/* Oldest frames first, the thread state, the same backwards. */
+static int make_plan(struct fm_walk *w, const struct fm_layout *l, struct fm_span *spans)
 {
-    return a->previous == b->previous && a->code_at == b->code_at &&
-           (newest || a->instr == b->instr);
+    uint32_t offsets[2 * FM_WALK_MAX_LOOSE + 1];
+    int n = 0, last = 2 * (int)w->loose.len;
+    w->buffer.len = 0;
+    for (; n < (int)w->loose.len; n++) {
+        struct fm_loose *loose = &w->loose.data[n];
+        loose->copies[0] = offsets[n] = fm_walk_place(w, &spans[n], loose->at, l->frame_size);
+        loose->copies[1] = offsets[last - n] = fm_walk_place(w, &spans[last - n], loose->at, l->frame_size);
+    }
+    w->head = offsets[n] = fm_walk_place(w, &spans[n], w->thread, l->thread_size);
+    for (int i = 0; i <= last; i++)
+        spans[i].into = w->buffer.data + offsets[i];
+    return last + 1;
 }
+
+static void forget(struct fm_walk *w, size_t i)
+{
+    memmove(&w->loose.data[i], &w->loose.data[i + 1], (w->loose.len - i - 1) * sizeof *w->loose.data);
+    w->loose.len--;
+}
+
+static enum fm_walk_result copy(struct fm_walk *w, const struct fm_walk_context *c)
+{
+    struct fm_span spans[2 * FM_WALK_MAX_LOOSE + 1];
+    int n = make_plan(w, c->layout, spans), middle = (int)w->loose.len;
+    uint64_t begin_ns = fm_clock_ns();
+    int got = fm_remote_read_spans(c->remote, spans, n);
+    fm_walk_time(w, n, fm_clock_ns() - begin_ns);
+    if (got == n)
+        return FM_WALK_OK;
+    if (got == -ESRCH || got == -EPERM || got == middle || !middle)
+        return FM_WALK_GONE;
+    got = got < 0 ? 0 : got;
+    forget(w, (size_t)(got < middle ? got : 2 * middle - got)); /* its memory was given back */
+    return FM_WALK_AGAIN;
+}
+
+/* --- the plan ----------------------------------------------------------------------------------- */
+
+static void make_room(struct fm_walk *w)
+{
+    size_t oldest = 0;
+    for (size_t i = 1; i < w->loose.len; i++) {
+        if (w->loose.data[i].idle > w->loose.data[oldest].idle)
+            oldest = i;
+    }
+    if (w->loose.len == FM_WALK_MAX_LOOSE)
+        forget(w, oldest);
+}
+
+/* A frame lies at `at`, so deep. */
+static void note_frame(struct fm_walk *w, fm_addr at, uint32_t depth)
+{
+    struct fm_loose *known = fm_walk_loose(w, at);
+    struct fm_loose loose = known ? *known : (struct fm_loose){ .at = at };
+    size_t i;
+    if (known && known->depth == depth)
+        return;
+    if (known)
+        forget(w, (size_t)(known - w->loose.data));
+    else
+        make_room(w);
+    loose.depth = depth;
+    loose.idle = 0;
+    fm_vec_push(&w->loose, loose);
+    for (i = w->loose.len - 1; i > 0 && w->loose.data[i - 1].depth > depth; i--)
+        w->loose.data[i] = w->loose.data[i - 1];
+    w->loose.data[i] = loose;
+}
+
+/* Follow the frames as they are now; of a deep stack the newest are kept. */
+static enum fm_walk_result learn(struct fm_walk *w, struct fm_walk_context *c)
+{
+    const struct fm_layout *l = c->layout;
+    fm_addr at, chain[FM_WALK_MAX_LOOSE];
+    uint8_t bytes[FM_FRAME_MAX_BYTES];
+    uint32_t n = 0;
+    if (l->frame_size > sizeof bytes || fm_remote_read(c->remote, w->thread + l->thread_frame, &at, 8) < 0)
+        return FM_WALK_GONE;
+    for (; at && n < FM_WALK_MAX_LOOSE; n++) {
+        struct fm_frame_view f;
+        if ((at & 7) || fm_remote_read(c->remote, at, bytes, l->frame_size) < 0)
+            break;
+        fm_walk_decode(c, bytes, &f);
+        chain[n] = at;
+        at = f.previous;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        note_frame(w, chain[i], n - 1 - i);
+    return FM_WALK_AGAIN;
+}
+
+/* Those that were not on the stack for long are dropped. Which serve several functions is noticed. */
+static void age(struct fm_walk *w, const struct fm_layout *l)
+{
+    for (size_t i = w->loose.len; i-- > 0;) {
+        struct fm_loose *loose = &w->loose.data[i];
+        fm_addr code = fm_word(w->buffer.data + loose->copies[0], l->frame_code);
+        loose->shared = loose->shared || (loose->code && loose->code != code);
+        loose->code = code;
+        if (++loose->idle > MAX_IDLE)
+            forget(w, i);
+    }
+}
+
+/* --- the stack ---------------------------------------------------------------------------------- */
 
 static bool executes(const struct fm_walk *w, const struct fm_walk_context *c, uint32_t copy)
 {
     return fm_stack_frame_executes(c->layout, w->buffer.data + copy);
 }
 
-/* Both copies of the frame at `at`; false if there are none or they differ. */
-static bool view(struct fm_walk *w, const struct fm_walk_context *c, fm_addr at, bool newest,
-                 struct fm_frame_view *f)
+static uint64_t site_key(uint32_t caller, uint32_t callee)
 {
-    struct fm_loose *loose = fm_walk_loose(w, at);
+    return fm_map_pair(caller, callee);
+}
+
+/* Both copies of a frame, made one. */
+struct both {
+    struct fm_frame_view f;
+    int32_t later_offset;
+    int executed; /* in how many of them */
+    bool shared;  /* it has served other functions */
+    bool steady;  /* in both, at the same instruction */
+};
+
+/* Recursions have no frame of their own: theirs serve any function. Where the copies lie far apart in time they
+ * may be of two calls with a third one in between. */
+static bool is_far(const struct fm_walk *w, const struct fm_loose *loose)
+{
+    return loose->shared && (size_t)(loose - w->loose.data) + MAX_DISTANCE < w->loose.len;
+}
+
+/* Who called a frame is certain if both copies say so. A generator that is not being resumed has no caller:
+ * then what the other copy says is that of its turn at this time. */
+static bool view(const struct fm_walk *w, const struct fm_walk_context *c, struct fm_loose *loose,
+                 struct both *ret)
+{
     struct fm_frame_view later;
-    if (!loose || !fm_walk_decode(c, w->buffer.data + loose->copies[0], f) ||
-        !fm_walk_decode(c, w->buffer.data + loose->copies[1], &later))
+    if (is_far(w, loose) || !fm_walk_decode(c, w->buffer.data + loose->copies[0], &ret->f) ||
+        !fm_walk_decode(c, w->buffer.data + loose->copies[1], &later) ||
+        ret->f.code_at != later.code_at || !fm_walk_identify(c, &ret->f))
         return false;
-    return same(f, &later, newest) && executes(w, c, loose->copies[0]) &&
-           executes(w, c, loose->copies[1]) && fm_walk_identify(c, f);
+    later.number = ret->f.number;
+    const struct fm_code *code = &c->codes->list.data[ret->f.number].code;
+    if (!fm_code_offset(code, c->layout, later.instr, &ret->later_offset))
+        return false;
+    if (ret->f.previous != later.previous) {
+        if (!(code->flags & CO_GENERATORS) || (ret->f.previous && later.previous))
+            return false;
+        ret->f.previous = ret->f.previous ? ret->f.previous : later.previous;
+    }
+    bool before = executes(w, c, loose->copies[0]), after = executes(w, c, loose->copies[1]);
+    ret->executed = before + after;
+    ret->shared = loose->shared;
+    ret->steady = ret->executed == 2 && ret->f.instr == later.instr;
+    if (!before && after)
+        ret->f.offset = ret->later_offset;
+    return true;
 }
 
-/* A generator that has no caller was just suspended: it is no stack of a thread. */
-static bool is_suspended(const struct fm_walk_context *c, const struct fm_frame_view *f)
+/* Where did `caller` stand when it called `callee`? */
+static bool find_site(struct fm_walk *w, struct both *caller, uint32_t callee)
 {
-    enum { CO_GENERATORS = 0x20 | 0x80 | 0x200 };
-    return !f->previous && c->codes->list.data[f->number].code.flags & CO_GENERATORS;
+    uint64_t key = site_key(caller->f.number, callee);
+    if (caller->steady) {
+        if (w->sites.len > MAX_SITES)
+            fm_map_release(&w->sites);
+        *fm_map_at(&w->sites, key, 0, NULL) = (uint32_t)caller->f.offset;
+        return true;
+    }
+    const uint32_t *known = fm_map_find(&w->sites, key);
+    if (!known)
+        return false;
+    caller->f.offset = (int32_t)*known;
+    return true;
 }
 
-/* What is deeper than can be copied, from `at` down: read one by one, so two readings must agree. */
-static bool push_older(struct fm_walk *w, struct fm_walk_context *c, fm_addr at)
+/* May the frame have been on the stack as it was copied? The oldest is there all the time, others at least in
+ * one copy. Of the newest that is not asked, as a short call is over in both; but if code objects or functions in
+ * this frame come and go, it may have been another's. */
+static bool may_stand(const struct fm_walk_context *c, const struct both *x, bool newest)
+{
+    bool calm = c->now_ns - c->codes->replaced_ns > FM_CODES_CHURN_NS;
+    bool generator = c->codes->list.data[x->f.number].code.flags & CO_GENERATORS;
+    if (!x->f.previous)
+        return x->executed == 2 && !generator; /* who resumed a generator is not known if it is suspended in both */
+    return x->executed >= (calm && !x->shared ? !newest : 2);
+}
+
+/* What is deeper than can be copied, below `above`: read one by one, so two readings must agree, and who was
+ * called from there must still be there after that. */
+static bool push_older(struct fm_walk *w, struct fm_walk_context *c, const struct fm_loose *above, fm_addr at)
 {
     size_t begin = w->frames.len;
-    w->partial = false;
+    uint8_t bytes[FM_FRAME_MAX_BYTES];
     fm_walk_older(w, c, at);
     size_t n = w->frames.len - begin;
     fm_walk_older(w, c, at);
     bool same = !w->partial && w->frames.len == begin + 2 * n &&
                 memcmp(w->frames.data + begin, w->frames.data + begin + n,
-                       n * sizeof *w->frames.data) == 0;
+                       n * sizeof *w->frames.data) == 0 &&
+                fm_remote_read(c->remote, above->at, bytes, c->layout->frame_size) == 0 &&
+                memcmp(bytes, w->buffer.data + above->copies[1], c->layout->frame_size) == 0;
     w->frames.len = begin + (same ? n : 0);
+    w->partial = false;
     return same;
 }
 
-/* From the newest frame down. False if something disagrees. */
-static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr at)
+/* From the newest frame down. False if something disagrees, or a frame is not in the plan. */
+static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr at, bool *ret_unknown)
 {
+    const struct fm_loose *above = NULL;
+    uint32_t callee = FM_NO_CODE;
     w->frames.len = 0;
     for (uint32_t n = 0; at; n++) {
-        struct fm_frame_view f;
-        if (n == FM_WALK_MAX_LOOSE)
-            return push_older(w, c, at);
-        if (!view(w, c, at, n == 0, &f) || is_suspended(c, &f))
+        struct fm_loose *loose = fm_walk_loose(w, at);
+        struct both x;
+        if (!loose) {
+            *ret_unknown = n + 1 < FM_WALK_MAX_LOOSE;
+            return above && !*ret_unknown && push_older(w, c, above, at);
+        }
+        if (n > FM_WALK_MAX_LOOSE || !view(w, c, loose, &x) || !may_stand(c, &x, n == 0))
             return false;
-        fm_walk_push(w, c, &f);
-        at = f.previous;
+        if (callee != FM_NO_CODE && !find_site(w, &x, callee))
+            return false;
+        loose->idle = 0;
+        fm_walk_push(w, c, &x.f);
+        callee = x.f.number;
+        at = x.f.previous;
+        above = loose;
     }
     return true;
 }
 
-/* What both copies agree on, counted from the oldest frame of the plan up: these frames called the rest
- * and did not change meanwhile. */
-static void keep_older(struct fm_walk *w, struct fm_walk_context *c)
+/* The frame that the one at `below` certainly called; NULL if there is none, or more than one. */
+static struct fm_loose *certain_callee(struct fm_walk *w, const struct fm_walk_context *c, fm_addr below,
+                                       struct both *ret)
+{
+    struct fm_loose *found = NULL;
+    for (size_t i = 0; i < w->loose.len; i++) {
+        struct both x;
+        if (fm_word(w->buffer.data + w->loose.data[i].copies[0], c->layout->frame_previous) != below ||
+            !view(w, c, &w->loose.data[i], &x) || x.executed < 2 || x.f.previous != below)
+            continue;
+        if (!below && c->codes->list.data[x.f.number].code.flags & CO_GENERATORS)
+            continue;
+        if (found)
+            return NULL;
+        found = &w->loose.data[i];
+        *ret = x;
+    }
+    return found;
+}
+
+/* What is certain, from the oldest frame up: these frames executed before and after. */
+static void keep_older(struct fm_walk *w, const struct fm_walk_context *c)
 {
     fm_addr below = 0;
+    struct fm_loose *loose;
+    struct both x;
     w->frames.len = 0;
     w->partial = true;
-    for (size_t i = w->loose.len; i-- > 0;) {
-        struct fm_frame_view f;
-        if (!view(w, c, w->loose.data[i].at, false, &f) || is_suspended(c, &f))
-            break;
-        if (i + 1 == FM_WALK_MAX_LOOSE && f.previous) { /* deeper than can be copied */
-            if (!push_older(w, c, f.previous))
-                break;
-            fm_walk_reverse(w);
-        } else if (f.previous != below) {
-            break;
-        }
-        fm_walk_push(w, c, &f);
-        below = w->loose.data[i].at;
+    while (w->frames.len < w->loose.len && (loose = certain_callee(w, c, below, &x))) {
+        loose->idle = 0;
+        fm_walk_push(w, c, &x.f);
+        below = loose->at;
+        if (!x.steady)
+            break; /* what it called may have changed */
     }
     fm_walk_reverse(w);
-    w->partial = true;
 }
 
-/* It is the first look that counts, even if only the older frames are certain: waiting for the thread to
- * keep still would favour whatever is slow. Where the newest are is found out for the next look. */
-static enum fm_walk_result keep_and_learn(struct fm_walk *w, struct fm_walk_context *c)
-{
-    size_t n = w->frames.len;
-    fm_autofree struct fm_raw_frame *kept = fm_malloc((n + 1) * sizeof *kept);
-    if (n)
-        memcpy(kept, w->frames.data, n * sizeof *kept);
-    enum fm_walk_result result = fm_walk_learn(w, c);
-    w->frames.len = 0;
-    for (size_t i = 0; i < n; i++)
-        fm_vec_push(&w->frames, kept[i]);
-    w->partial = true;
-    return result == FM_WALK_GONE ? FM_WALK_GONE : FM_WALK_OK;
-}
-
-enum fm_walk_result fm_walk_finish_heap(struct fm_walk *w, struct fm_walk_context *c, int got)
+enum fm_walk_result fm_walk_heap(struct fm_walk *w, struct fm_walk_context *c)
 {
     const struct fm_layout *l = c->layout;
-    int planned = 1 + 2 * (int)w->loose.len + (w->loose.len > 0);
+    enum fm_walk_result result = copy(w, c);
+    w->frames.len = 0;
+    w->partial = result != FM_WALK_OK;
+    if (result != FM_WALK_OK)
+        return result == FM_WALK_AGAIN && c->last_try ? FM_WALK_OK : result;
+    if (!fm_walk_is_same(w, l, w->buffer.data + w->head))
+        return FM_WALK_GONE;
     fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_frame);
     if (!newest)
         return FM_WALK_OK;
-    if (got >= planned && w->loose.len &&
-        fm_word(w->buffer.data + w->tail, l->thread_frame) == newest && descend(w, c, newest))
+    bool unknown = false;
+    age(w, l);
+    if (descend(w, c, newest, &unknown))
         return FM_WALK_OK;
-    if (got >= planned && w->loose.len)
-        keep_older(w, c);
-    if (w->frames.len || (c->last_try && got >= planned))
-        return keep_and_learn(w, c);
-    if (fm_walk_learn(w, c) == FM_WALK_GONE)
-        return FM_WALK_GONE;
-    w->frames.len = 0;
-    return FM_WALK_AGAIN;
+    if (unknown && !c->last_try)
+        return learn(w, c);
+    keep_older(w, c);
+    return FM_WALK_OK;
 }
