@@ -197,21 +197,24 @@ static bool take_name(struct fm_watched_thread *th, const struct fm_thread_names
     return false;
 }
 
-/* A thread is in threading's list from shortly after its start; those of C never are. */
+/* A thread is in threading's list from shortly after its start; those of C never are, and no thread of a program
+ * that does not import threading: so each further try takes as long to come as all before it. */
 void fm_threads_name(struct fm_target *t, uint64_t now_ns)
 {
     struct fm_heap heap = { &t->remote, &t->runtime.layout };
     struct fm_thread_names names = { 0 };
-    bool missing = false;
+    uint64_t youngest_ns = UINT64_MAX; /* age of the latest without a name */
     for (size_t i = 0; i < t->interps.len; i++)
         fm_thread_names_read(&names, &heap, t->interps.data[i].at);
     for (size_t i = 0; i < t->live.len; i++) {
         struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
         th->named = th->named || take_name(th, &names);
-        missing |= !th->named && now_ns - th->start_ns < NAMES_AT_MOST_NS;
+        if (!th->named && now_ns - th->start_ns < youngest_ns)
+            youngest_ns = now_ns - th->start_ns;
     }
     fm_thread_names_release(&names);
-    t->next_names_ns = missing ? now_ns + 16 * NAMES_NS : UINT64_MAX;
+    uint64_t wait_ns = youngest_ns > NAMES_NS ? youngest_ns : NAMES_NS;
+    t->next_names_ns = youngest_ns < NAMES_AT_MOST_NS ? now_ns + wait_ns : UINT64_MAX;
 }
 
 void fm_threads_end(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)

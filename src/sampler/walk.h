@@ -57,8 +57,9 @@ struct fm_loose {
     /* 3.9 and 3.10: */
     uint32_t depth; /* how many frames were below it */
     uint32_t idle;  /* for how many looks it has not been on the stack */
+    uint32_t met;   /* … + 1 when it was last found on the stack; 0: never */
     fm_addr code;   /* of its last call */
-    bool shared;    /* that was not always the same */
+    bool shared;    /* one of these two was not always the same */
 };
 
 struct fm_walk {

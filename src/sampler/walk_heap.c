@@ -7,8 +7,8 @@
  * reverse. What both copies of a frame agree on held when the thread state was copied, and those that change most
  * were copied next to it.
  *
- * The first look counts. A frame whose copies differ is no reason for another: that would favour whatever
- * is slow. Only a frame that was never met is.
+ * The first look counts. A frame whose copies differ, or that was never met, is no reason for another: that would
+ * favour whatever is slow. What is certain of the older frames counts then.
  *
  * Which instruction a frame stood at may differ between the copies although its caller and callee do not. Then
  * one is taken at which that callee was called before.
@@ -20,7 +20,8 @@
 #include "sampler/walk_parts.h"
 
 #define CO_GENERATORS (0x20 | 0x80 | 0x200)
-#define MAX_IDLE 1000u   /* for how many looks a frame that is not on the stack stays in the plan */
+#define MAX_IDLE 50u     /* for how many looks a frame that is not on the stack stays in the plan: the longer that
+                          * is, the longer a copy takes */
 #define MAX_DISTANCE 40  /* in the plan, from the thread state to a frame that may be any function's */
 #define MAX_SITES 65536u /* of calls that are remembered */
 
@@ -154,8 +155,8 @@ struct both {
     bool steady;  /* in both, at the same instruction */
 };
 
-/* Recursions have no frame of their own: theirs serve any function. Where the copies lie far apart in time they
- * may be of two calls with a third one in between. */
+/* Recursions have no frame of their own: theirs serve any function, at any depth. Where the copies lie far apart
+ * in time they may be of two calls with a third one in between. */
 static bool is_far(const struct fm_walk *w, const struct fm_loose *loose)
 {
     return loose->shared && (size_t)(loose - w->loose.data) + MAX_DISTANCE < w->loose.len;
@@ -237,9 +238,52 @@ static bool push_older(struct fm_walk *w, struct fm_walk_context *c, const struc
     return same;
 }
 
-/* From the newest frame down. False if something disagrees, or a frame is not in the plan. */
-static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr at, bool *ret_unknown)
+/* Of a whole stack: frames that are met at another depth than before have no fixed place. */
+static void note_depths(struct fm_walk *w, const struct fm_layout *l, fm_addr newest)
 {
+    uint32_t depth = (uint32_t)w->frames.len;
+    for (struct fm_loose *loose = fm_walk_loose(w, newest); loose && depth--;) {
+        loose->shared = loose->shared || (loose->met && loose->met != depth + 1);
+        loose->met = depth + 1;
+        loose = fm_walk_loose(w, fm_word(w->buffer.data + loose->copies[0], l->frame_previous));
+    }
+}
+
+/* Are the callers of a stack still as they were copied? Frames of a recursion change their parts so regularly that
+ * two copies may agree by chance: more of them, taken at other distances in time, rarely do. */
+static bool is_unchanged(struct fm_walk *w, const struct fm_walk_context *c, fm_addr newest)
+{
+    const struct fm_layout *l = c->layout;
+    struct fm_span spans[FM_WALK_MAX_LOOSE];
+    const struct fm_loose *chain[FM_WALK_MAX_LOOSE], *loose = fm_walk_loose(w, newest);
+    size_t begin = w->buffer.len;
+    int n = 0;
+    fm_vec_reserve(&w->buffer, begin + FM_WALK_MAX_LOOSE * (size_t)l->frame_size);
+    while (loose && n < (int)FM_WALK_MAX_LOOSE) {
+        fm_addr at = fm_word(w->buffer.data + loose->copies[0], l->frame_previous);
+        if (!(loose = fm_walk_loose(w, at)))
+            break;
+        chain[n] = loose;
+        spans[n] = (struct fm_span){ at, w->buffer.data + begin + (size_t)n * l->frame_size, l->frame_size };
+        n++;
+    }
+    if (n && fm_remote_read_spans(c->remote, spans, n) < n)
+        return false;
+    for (int i = 0; i < n; i++) {
+        const uint8_t *then = w->buffer.data + chain[i]->copies[0], *now = spans[i].into;
+        if (fm_word(then, l->frame_code) != fm_word(now, l->frame_code) ||
+            fm_word(then, l->frame_previous) != fm_word(now, l->frame_previous) ||
+            !fm_stack_frame_executes(l, now))
+            return false;
+    }
+    return true;
+}
+
+/* From the newest frame down. False if something disagrees, or a frame is not in the plan. */
+static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr newest, bool *ret_unknown)
+{
+    fm_addr at = newest;
+    bool shared = false;
     const struct fm_loose *above = NULL;
     uint32_t callee = FM_NO_CODE;
     w->frames.len = 0;
@@ -255,12 +299,14 @@ static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr at, bo
         if (callee != FM_NO_CODE && !find_site(w, &x, callee))
             return false;
         loose->idle = 0;
+        shared = shared || (n && x.shared);
         fm_walk_push(w, c, &x.f);
         callee = x.f.number;
         at = x.f.previous;
         above = loose;
     }
-    return true;
+    note_depths(w, c->layout, newest);
+    return !shared || (is_unchanged(w, c, newest) && is_unchanged(w, c, newest));
 }
 
 /* The frame that the one at `below` certainly called; NULL if there is none, or more than one. */
@@ -318,8 +364,8 @@ enum fm_walk_result fm_walk_heap(struct fm_walk *w, struct fm_walk_context *c)
     age(w, l);
     if (descend(w, c, newest, &unknown))
         return FM_WALK_OK;
-    if (unknown && !c->last_try)
-        return learn(w, c);
     keep_older(w, c);
-    return FM_WALK_OK;
+    if (unknown && learn(w, c) == FM_WALK_GONE)
+        return FM_WALK_GONE;
+    return unknown && !w->frames.len && !c->last_try ? FM_WALK_AGAIN : FM_WALK_OK;
 }
