@@ -151,7 +151,7 @@ struct both {
     struct fm_frame_view f;
     int32_t later_offset;
     int executed; /* in how many of them */
-    bool shared;  /* it has served other functions */
+    bool shared;  /* it has served other functions, or its function calls itself */
     bool steady;  /* in both, at the same instruction */
 };
 
@@ -183,7 +183,7 @@ static bool view(const struct fm_walk *w, const struct fm_walk_context *c, struc
     }
     bool before = executes(w, c, loose->copies[0]), after = executes(w, c, loose->copies[1]);
     ret->executed = before + after;
-    ret->shared = loose->shared;
+    ret->shared = loose->shared || fm_map_find(&w->sites, site_key(ret->f.number, ret->f.number));
     ret->steady = ret->executed == 2 && ret->f.instr == later.instr;
     if (!before && after)
         ret->f.offset = ret->later_offset;
@@ -249,23 +249,19 @@ static void note_depths(struct fm_walk *w, const struct fm_layout *l, fm_addr ne
     }
 }
 
-/* Are the callers of a stack still as they were copied? Frames of a recursion change their parts so regularly that
+/* Is a stack still as it was copied, but for the end of its newest call? Frames of a recursion change their parts so regularly that
  * two copies may agree by chance: more of them, taken at other distances in time, rarely do. */
 static bool is_unchanged(struct fm_walk *w, const struct fm_walk_context *c, fm_addr newest)
 {
     const struct fm_layout *l = c->layout;
     struct fm_span spans[FM_WALK_MAX_LOOSE];
-    const struct fm_loose *chain[FM_WALK_MAX_LOOSE], *loose = fm_walk_loose(w, newest);
+    const struct fm_loose *chain[FM_WALK_MAX_LOOSE];
     size_t begin = w->buffer.len;
     int n = 0;
     fm_vec_reserve(&w->buffer, begin + FM_WALK_MAX_LOOSE * (size_t)l->frame_size);
-    while (loose && n < (int)FM_WALK_MAX_LOOSE) {
-        fm_addr at = fm_word(w->buffer.data + loose->copies[0], l->frame_previous);
-        if (!(loose = fm_walk_loose(w, at)))
-            break;
-        chain[n] = loose;
+    for (fm_addr at = newest; n < (int)FM_WALK_MAX_LOOSE && (chain[n] = fm_walk_loose(w, at)); n++) {
         spans[n] = (struct fm_span){ at, w->buffer.data + begin + (size_t)n * l->frame_size, l->frame_size };
-        n++;
+        at = fm_word(w->buffer.data + chain[n]->copies[0], l->frame_previous);
     }
     if (n && fm_remote_read_spans(c->remote, spans, n) < n)
         return false;
@@ -273,7 +269,7 @@ static bool is_unchanged(struct fm_walk *w, const struct fm_walk_context *c, fm_
         const uint8_t *then = w->buffer.data + chain[i]->copies[0], *now = spans[i].into;
         if (fm_word(then, l->frame_code) != fm_word(now, l->frame_code) ||
             fm_word(then, l->frame_previous) != fm_word(now, l->frame_previous) ||
-            !fm_stack_frame_executes(l, now))
+            (i && !fm_stack_frame_executes(l, now)))
             return false;
     }
     return true;
@@ -299,7 +295,7 @@ static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr newest
         if (callee != FM_NO_CODE && !find_site(w, &x, callee))
             return false;
         loose->idle = 0;
-        shared = shared || (n && x.shared);
+        shared = shared || (n && (x.shared || x.f.number == callee));
         fm_walk_push(w, c, &x.f);
         callee = x.f.number;
         at = x.f.previous;
@@ -341,8 +337,8 @@ static void keep_older(struct fm_walk *w, const struct fm_walk_context *c)
         loose->idle = 0;
         fm_walk_push(w, c, &x.f);
         below = loose->at;
-        if (!x.steady)
-            break; /* what it called may have changed */
+        if (!x.steady || x.shared)
+            break; /* what it called may have changed, or it may have called more than once */
     }
     fm_walk_reverse(w);
 }
