@@ -3,8 +3,9 @@
  *
  *     contexts NODES OUT.fathom
  *
- * The tree is like those of large programs: 5,000 functions, each context with up to four callees
- * of unequal size, some thirty levels deep. Built by bench/run against the libraries of the build.
+ * The tree is like those of large programs: 5,000 functions, half of them in libraries, each
+ * context with up to four callees of unequal size, some thirty levels deep. Built by bench/run
+ * against the libraries of the build.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,9 +29,11 @@ static uint32_t random_below(uint32_t limit)
 static void add_functions(struct fm_profile *p)
 {
     for (uint32_t i = 0; i < FUNCTIONS; i++) {
-        char name[64], file[64];
+        char name[64], file[96];
+        const char *folder =
+            i < FUNCTIONS / 2 ? "/srv/application" : "/srv/venv/lib/python3.13/site-packages";
         snprintf(name, sizeof name, "function_%u", i);
-        snprintf(file, sizeof file, "/srv/application/package_%u/module_%u.py", i / 500, i / 20);
+        snprintf(file, sizeof file, "%s/package_%u/module_%u.py", folder, i / 500, i / 20);
         uint32_t string = fm_profile_string(p, name);
         struct fm_function f = { .kind = FM_FUNCTION_PYTHON,
                                  .line = 1 + i % 20 * 15,

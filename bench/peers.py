@@ -1,12 +1,13 @@
 """What the benchmark needs besides the build, made once in a cache folder.
 
 Owns ${XDG_CACHE_HOME:-~/.cache}/fathom/bench: a virtual environment per Python with yappi,
-line_profiler and pprofile, the programs of pyperformance, and the two helpers in C (floor.c,
-contexts.c).
+line_profiler and pprofile, the programs of pyperformance, the other viewers (speedscope, snakeviz),
+and the two helpers in C (floor.c, contexts.c).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -91,6 +92,39 @@ def pyperformance(interpreter: str) -> tuple[Path, str]:
             "pyperformance")
     version = next(folder.glob("pyperformance-*.dist-info")).name.split("-")[1]
     return programs, version.removesuffix(".dist")
+
+
+def speedscope() -> Path:
+    """The folder of speedscope's page."""
+    folder = cache_folder() / "speedscope"
+    release = folder / "node_modules" / "speedscope" / "dist" / "release"
+    if not (release / "index.html").exists():
+        if not shutil.which("npm"):
+            raise Failure("npm is not installed")
+        folder.mkdir(parents=True, exist_ok=True)
+        run("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder,
+            "speedscope")
+    return release
+
+
+def speedscope_version() -> str:
+    package = cache_folder() / "speedscope" / "node_modules" / "speedscope" / "package.json"
+    return json.loads(package.read_text())["version"] if package.exists() else ""
+
+
+def snakeviz() -> Path:
+    folder = cache_folder() / "venv-snakeviz"
+    program = folder / "bin" / "snakeviz"
+    if not program.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        run(sys.executable, "-m", "venv", folder)
+        run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "snakeviz")
+    return program
+
+
+def snakeviz_version() -> str:
+    python = cache_folder() / "venv-snakeviz" / "bin" / "python"
+    return module_version(python, "snakeviz") if python.exists() else ""
 
 
 def compile_c(target: Path, source: Path, *words: object) -> None:

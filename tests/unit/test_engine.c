@@ -268,6 +268,128 @@ static void test_shapes(void **state)
     fm_engine_release(&e);
 }
 
+/* Kept and then rooted: one f leads to k and has of its time what k has; the other is inside of k
+ * and has all of its own. Both are outermost, so they become one.
+ *
+ *     main 1×100
+ *         f 1×40
+ *             k 1×30 [10]
+ *                 f 1×20 [20]
+ *         k 1×50
+ *             f 1×30 [30]
+ *         x 1×10
+ */
+static void test_kept_and_rooted(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7);
+    fm_profile_add(p, FM_METRIC_TOTAL, root, 100);
+    uint32_t top = fx_node(p, root, "main", 1, 100);
+    uint32_t f = fx_node(p, top, "f", 1, 40);
+    uint32_t other = fx_node(p, top, "k", 1, 50); /* recorded before what is below the first one */
+    fx_node(p, other, "f", 1, 30);
+    fx_node(p, fx_node(p, f, "k", 1, 30), "f", 1, 20);
+    fx_node(p, top, "x", 1, 10);
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "kept");
+    struct fm_view *v = VIEW(&e, "together=1", "keep=glob:k", "root=glob:f");
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_int_equal(e.results[0].rows, 4);
+    assert_box(&e, 0, "everything", 0, 0, 60, 0);
+    assert_box(&e, 1, "f", 1, 0, 60, 30);
+    assert_box(&e, 2, "k", 2, 0, 30, 10);
+    assert_box(&e, 3, "f", 3, 0, 20, 20);
+    fm_engine_release(&e);
+}
+
+/* Folding a makes one b of two. It leads to k, so all five calls of it are kept.
+ *
+ *     main 1×100
+ *         a 1×60
+ *             b 2×20
+ *                 k 1×15 [15]
+ *         b 3×30
+ */
+static void test_folded_and_kept(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7);
+    fm_profile_add(p, FM_METRIC_TOTAL, root, 100);
+    uint32_t top = fx_node(p, root, "main", 1, 100);
+    uint32_t a = fx_node(p, top, "a", 1, 60);
+    fx_node(p, top, "b", 3, 30);
+    fx_node(p, fx_node(p, a, "b", 2, 20), "k", 1, 15);
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "folded");
+    struct fm_view *v = VIEW(&e, "together=1", "fold=glob:a", "keep=glob:k");
+    assert_int_equal(v->nodes, 4);
+    assert_int_equal(fm_view_layout(v, &everything), 0);
+    assert_box(&e, 1, "main", 1, 0, 15, 0);
+    assert_box(&e, 2, "b", 2, 0, 15, 0);
+    assert_box(&e, 3, "k", 3, 0, 15, 15);
+    assert_int_equal(fm_view_table(v, FM_ENGINE_TOTAL), 0);
+    assert_row(&e, "b", 5, 5, 0, 15);
+    fm_engine_release(&e);
+}
+
+/* Only the views used last keep their numbers; the others make them again. */
+static void test_numbers_come_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option;
+        double total, self; /* of main */
+    } cases[] = { { "keep=glob:b", 50, 0 },
+                  { "fold=glob:a", 100, 50 },
+                  { "fold=glob:b", 100, 40 },
+                  { "fold=glob:none", 100, 20 } };
+    struct fm_engine e;
+    struct fm_view *views[4];
+    fm_engine_init(&e);
+    fm_engine_add(&e, example(), "example");
+    for (int i = 0; i < 4; i++)
+        views[i] = VIEW(&e, "together=1", cases[i].option);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(fm_view_layout(views[i], &everything), 0);
+            assert_box(&e, 1, "main", 1, 0, cases[i].total, cases[i].self);
+        }
+    }
+    assert_null(views[0]->side[0].values[FM_ENGINE_TOTAL].total);
+    assert_non_null(views[3]->side[0].values[FM_ENGINE_TOTAL].total);
+    fm_engine_release(&e);
+}
+
+/* Views that differ in being reversed have one tree, which lives as long as one of them. */
+static void test_trees_are_shared(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, example(), "example");
+    struct fm_view *plain = VIEW(&e, "together=1", "fold=glob:a");
+    struct fm_view *reversed = VIEW(&e, "reversed=1", "fold=glob:a");
+    struct fm_view *other = VIEW(&e, "together=1", "fold=glob:b");
+    assert_ptr_equal(plain->parent, reversed->parent);
+    assert_ptr_not_equal(plain->parent, other->parent);
+    fm_engine_view_free(&e, 0);
+    assert_int_equal(fm_view_children(reversed, 0, FM_ENGINE_TOTAL, 100, false), 0);
+    assert_kid(&e, "b", 50);
+    assert_kid(&e, "main", 50);
+    plain = VIEW(&e, "together=1", "fold=glob:a");
+    assert_ptr_equal(plain->parent, reversed->parent);
+    assert_int_equal(fm_view_layout(plain, &everything), 0);
+    assert_box(&e, 1, "main", 1, 0, 100, 50);
+    fm_engine_view_free(&e, 1);
+    assert_int_equal(fm_view_layout(plain, &everything), 0);
+    assert_box(&e, 2, "b", 2, 0, 50, 50);
+    fm_engine_release(&e);
+}
+
 static void test_modules(void **state)
 {
     (void)state;
@@ -716,14 +838,26 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),   cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_reversed), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_modules),  cmocka_unit_test(test_threads_together),
-        cmocka_unit_test(test_diff),     cmocka_unit_test(test_functions_are_found_again),
-        cmocka_unit_test(test_samples),  cmocka_unit_test(test_estimated_tree),
-        cmocka_unit_test(test_graph),    cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_source),   cmocka_unit_test(test_names_are_text),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_reversed),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_kept_and_rooted),
+        cmocka_unit_test(test_folded_and_kept),
+        cmocka_unit_test(test_numbers_come_again),
+        cmocka_unit_test(test_trees_are_shared),
+        cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_threads_together),
+        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_functions_are_found_again),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_estimated_tree),
+        cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_names_are_text),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

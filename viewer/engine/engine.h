@@ -25,6 +25,7 @@
 
 #define FM_ENGINE_RECORDINGS 16
 #define FM_ENGINE_VIEWS      64
+#define FM_ENGINE_NUMBERS    2       /* views that keep their numbers */
 #define FM_ENGINE_ROWS       200000u /* that any result has at most */
 
 /* ---- metrics: the same numbers for every recording ---- */
@@ -90,7 +91,9 @@ struct fm_recording {
     char *name;
     uint32_t *func_of;   /* by function of the profile: id in the engine */
     uint32_t *thread_of; /* by thread: its root as a function of the engine */
-    bool estimated;      /* the tree was made of a table; its process and thread are inventions */
+    /* By node: its first callee, and the next one of its caller; FM_NONE. Made by tree.c. */
+    uint32_t *first_child, *next_child;
+    bool estimated; /* the tree was made of a table; its process and thread are inventions */
     uint32_t processes, threads, nodes; /* that were really there */
 };
 
@@ -99,6 +102,7 @@ struct fm_view;
 struct fm_engine {
     struct fm_recording *recordings[FM_ENGINE_RECORDINGS];
     struct fm_view *views[FM_ENGINE_VIEWS];
+    uint64_t used; /* counts the turns of views, to know which one was used last */
     struct fm_strings *strings;
     struct fm_strings *keys; /* a function's id is the id of its key */
     FM_VEC(struct fm_engine_function) functions;
@@ -126,7 +130,9 @@ void fm_recording_estimate(struct fm_recording *r);
 int fm_engine_summary(struct fm_engine *e, int recording);
 int fm_engine_functions(struct fm_engine *e, uint32_t from);
 
-/* Lines of a file into results[0], its functions into results[1], its text into e->text. source.c
+/* Lines of a file into results[0], its functions and their first lines into results[1], expressions that were
+ * executing into results[2] (function, line, end line, column, end column, samples, ns), its text into e->text.
+ * source.c
  * Scalars of results[0]: state of the text (3: none), 1 if there is text, 1 if there are states. */
 int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_t len,
                      uint32_t process);

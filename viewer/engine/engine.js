@@ -49,7 +49,9 @@ const sourceStates = ["file", "generated", "changed", "none"];
  * @typedef {{ file: string, state: string, text: string|null, length: number, line: Uint32Array,
  *   func: Uint32Array, hits: Float64Array, total: Float64Array, self: Float64Array,
  *   min: Float64Array, max: Float64Array, samples: Float64Array, states: Float64Array|null,
- *   functions: Uint32Array }} SourceLines
+ *   functions: Uint32Array, functionLines: Uint32Array,
+ *   spots: { func: number, line: number, endLine: number, column: number, endColumn: number,
+ *     samples: number, ns: number }[] }} SourceLines
  */
 
 export class Engine {
@@ -172,12 +174,16 @@ export class Engine {
   source(recording, file, process = -1) {
     const path = this.encoder.encode(file);
     this.run("engine_source", recording, this.give(path), path.length, process);
-    const rows = this.result(0), functions = this.result(1).columns[0];
+    const rows = this.result(0), found = this.result(2);
+    const [functions, functionLines] = /** @type {any} */ (this.result(1).columns);
+    const names = ["func", "line", "endLine", "column", "endColumn", "samples", "ns"];
+    const spots = Array.from({ length: found.length }, (_, i) =>
+      /** @type {any} */ (Object.fromEntries(names.map((name, k) => [name, found.columns[k][i]]))));
     const [line, func, hits, total, self, min, max, samples, states] = /** @type {any} */ (rows.columns);
     const [state, hasText, hasStates] = rows.scalars;
     return { file, state: sourceStates[state], text: hasText ? this.text() : null,
       length: rows.length, line, func, hits, total, self, min, max, samples,
-      states: hasStates ? states : null, functions: /** @type {Uint32Array} */ (functions) };
+      states: hasStates ? states : null, functions, functionLines, spots };
   }
 
   /** @param {ViewOptions} options @returns {View} */

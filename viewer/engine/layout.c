@@ -244,8 +244,8 @@ static void fill_rows(struct fm_view *v, const struct kid *kids, uint32_t rows)
 {
     struct fm_result *r = &v->engine->results[0];
     bool diff = fm_view_is_diff(v);
-    const double *calls = fm_view_values(v, 0, FM_ENGINE_CALLS).self;
-    const double *calls_before = fm_view_values(v, 1, FM_ENGINE_CALLS).self;
+    const double *calls = fm_view_selves(v, 0, FM_ENGINE_CALLS);
+    const double *calls_before = fm_view_selves(v, 1, FM_ENGINE_CALLS);
     fm_result_begin(r, rows);
     uint32_t *node = fm_result_u32(r), *func = fm_result_u32(r), *children = fm_result_u32(r);
     double *value = fm_result_f64(r), *self = fm_result_f64(r), *count = fm_result_f64(r);

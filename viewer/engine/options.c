@@ -93,6 +93,29 @@ int fm_view_options_read(struct fm_view_options *o, const char *text, size_t len
     return 0;
 }
 
+static void key_add(struct fm_buffer *key, const char *name, const fm_view_patterns *patterns)
+{
+    for (size_t i = 0; i < patterns->len; i++) {
+        const struct fm_view_pattern *pattern = &patterns->data[i];
+        /* The length tells where a glob, which may be any text, ends. */
+        if (pattern->glob)
+            fm_buffer_addf(key, " %s %zu:%s", name, strlen(pattern->glob), pattern->glob);
+        else
+            fm_buffer_addf(key, " %s #%u", name, pattern->func);
+    }
+}
+
+char *fm_view_options_key(const struct fm_view_options *o)
+{
+    fm_autobuffer key = FM_BUFFER_INIT;
+    fm_buffer_addf(&key, "%d %d %u %u %d %d %d", o->recording, o->base, o->process, o->thread,
+                   o->together, o->fold_libraries, o->by_module);
+    key_add(&key, "fold", &o->fold);
+    key_add(&key, "keep", &o->keep);
+    key_add(&key, "root", &o->root);
+    return fm_strdup(fm_buffer_text(&key));
+}
+
 void fm_view_options_release(struct fm_view_options *o)
 {
     fm_vec_release(&o->fold);

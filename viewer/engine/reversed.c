@@ -19,10 +19,11 @@ struct fm_reversed *fm_reversed_new(struct fm_view *v)
     uint32_t only = v->options.callers_of;
     r->counts_len = (uint32_t)v->engine->functions.len;
     r->counts = fm_calloc(r->counts_len, sizeof *r->counts);
-    for (uint32_t i = 1; i < v->nodes; i++)
-        if (only == FM_NONE || (v->func[i] == only && v->outermost[i]))
+    for (uint32_t i = 1; i < v->nodes && only != FM_NONE; i++)
+        if (v->func[i] == only && v->outermost[i])
             fm_vec_push(&r->items, ((struct fm_reversed_item){ i, i }));
-    node_push(r, FM_NONE, 0, 0, (uint32_t)r->items.len);
+    r->all = only == FM_NONE;
+    node_push(r, FM_NONE, 0, 0, r->all ? v->nodes - 1 : (uint32_t)r->items.len);
     return r;
 }
 
@@ -34,6 +35,14 @@ void fm_reversed_free(struct fm_reversed *r)
     fm_vec_release(&r->items);
     free(r->counts);
     free(r);
+}
+
+/* The items of the root need not be there if they are all contexts. */
+static struct fm_reversed_item item_of(const struct fm_reversed *r, uint32_t node, uint32_t i)
+{
+    if (!node && r->all)
+        return (struct fm_reversed_item){ i + 1, i + 1 };
+    return r->items.data[r->nodes.data[node].first_item + i];
 }
 
 /* The function under which an item is found one level further; FM_NONE if there is none. */
@@ -55,7 +64,7 @@ bool fm_reversed_expand(struct fm_view *v, uint32_t node)
     /* Count by function, in order of appearance; then put the items in place. */
     uint32_t first_child = (uint32_t)r->nodes.len, kept = 0;
     for (uint32_t i = 0; i < n.items; i++) {
-        struct fm_reversed_item item = r->items.data[n.first_item + i];
+        struct fm_reversed_item item = item_of(r, node, i);
         uint32_t func = next_of(v, node, &item);
         if (func == FM_NONE)
             continue;
@@ -73,7 +82,7 @@ bool fm_reversed_expand(struct fm_view *v, uint32_t node)
         at += count;
     }
     for (uint32_t i = 0; i < n.items; i++) {
-        struct fm_reversed_item item = r->items.data[n.first_item + i];
+        struct fm_reversed_item item = item_of(r, node, i);
         uint32_t func = next_of(v, node, &item);
         if (func == FM_NONE)
             continue;
@@ -93,7 +102,7 @@ double fm_reversed_sum(const struct fm_view *v, uint32_t node, const double *col
     const struct fm_reversed_node *n = &v->reversed->nodes.data[node];
     double sum = 0;
     for (uint32_t i = 0; i < n->items; i++)
-        sum += column[v->reversed->items.data[n->first_item + i].leaf];
+        sum += column[item_of(v->reversed, node, i).leaf];
     return sum;
 }
 
@@ -101,7 +110,7 @@ bool fm_reversed_has_callers(const struct fm_view *v, uint32_t node)
 {
     const struct fm_reversed_node *n = &v->reversed->nodes.data[node];
     for (uint32_t i = 0; i < n->items; i++)
-        if (!node || v->parent[v->reversed->items.data[n->first_item + i].here])
+        if (!node || v->parent[item_of(v->reversed, node, i).here])
             return true;
     return false;
 }

@@ -26,6 +26,7 @@ struct fm_reversed_node {
 struct fm_reversed {
     FM_VEC(struct fm_reversed_node) nodes;
     FM_VEC(struct fm_reversed_item) items;
+    bool all;         /* the root stands for every context: its items are not kept */
     uint32_t *counts; /* by function, zero between calls */
     uint32_t counts_len;
 };

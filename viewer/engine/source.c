@@ -54,10 +54,41 @@ static void fill_functions(struct fm_engine *e, const struct fm_recording *r, co
     for (size_t f = 0; f < p->functions.len; f++)
         count += here[f];
     fm_result_begin(out, count);
-    uint32_t *ids = fm_result_u32(out);
-    for (size_t f = 0, i = 0; f < p->functions.len; f++)
-        if (here[f])
-            ids[i++] = r->func_of[f];
+    uint32_t *ids = fm_result_u32(out), *lines = fm_result_u32(out);
+    for (size_t f = 0, i = 0; f < p->functions.len; f++) {
+        if (!here[f])
+            continue;
+        ids[i] = r->func_of[f];
+        /* In the table of functions stands the line of the recording that was opened first. */
+        lines[i++] = p->functions.data[f].line;
+    }
+}
+
+static void fill_spots(struct fm_engine *e, const struct fm_recording *r, const bool *here,
+                       uint32_t process)
+{
+    FM_VEC(const struct fm_spot *) spots = { 0 };
+    for (size_t i = 0; i < r->p->samples.spots.len && spots.len < FM_ENGINE_ROWS; i++) {
+        const struct fm_spot *spot = &r->p->samples.spots.data[i];
+        if (here[spot->func] && (process == FM_NONE || spot->process == process))
+            fm_vec_push(&spots, spot);
+    }
+    struct fm_result *out = &e->results[2];
+    fm_result_begin(out, (uint32_t)spots.len);
+    uint32_t *place[5];
+    for (int k = 0; k < 5; k++)
+        place[k] = fm_result_u32(out);
+    double *samples = fm_result_f64(out), *ns = fm_result_f64(out);
+    for (size_t i = 0; i < spots.len; i++) {
+        const struct fm_spot *spot = spots.data[i];
+        const uint32_t where[5] = { r->func_of[spot->func], spot->line, spot->end_line,
+                                    spot->column, spot->end_column };
+        for (int k = 0; k < 5; k++)
+            place[k][i] = where[k];
+        samples[i] = (double)spot->samples;
+        ns[i] = (double)spot->ns;
+    }
+    fm_vec_release(&spots);
 }
 
 static void fill_text(struct fm_engine *e, const struct fm_profile *p, const char *file, size_t len)
@@ -99,6 +130,7 @@ int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_
         qsort(rows.data, rows.len, sizeof *rows.data, by_line);
     fill_lines(e, r, rows.data, (uint32_t)rows.len);
     fill_functions(e, r, here);
+    fill_spots(e, r, here, process);
     fill_text(e, p, file, len);
     fm_vec_release(&rows);
     fm_lines_release(&lines);

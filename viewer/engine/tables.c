@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "view.h"
+#include "shape.h"
 
 static double positive(int64_t value)
 {
@@ -58,7 +58,7 @@ struct fm_view_numbers *fm_view_function_numbers(struct fm_view *v, int side, un
     if (s->recording->estimated && s->table)
         return rows;
     struct fm_view_values values = fm_view_values(v, side, metric);
-    const double *calls = fm_view_values(v, side, FM_ENGINE_CALLS).self;
+    const double *calls = fm_view_selves(v, side, FM_ENGINE_CALLS);
     for (uint32_t i = 1; i < v->nodes; i++) {
         struct fm_view_numbers *row = &rows[v->func[i]];
         row->calls += calls[i];
@@ -91,36 +91,48 @@ static double smaller(double a, double b)
     return !a ? b : !b ? a : a < b ? a : b;
 }
 
-static void extras_of_tree(struct fm_view *v, struct extras *rows, double *states)
+/* The numbers of one node; a column that the recording lacks is NULL. */
+static void extras_add(struct extras *row, const struct fm_profile *p, size_t i, unsigned part,
+                       bool outermost)
 {
-    const struct fm_view_side *s = &v->side[0];
-    const struct fm_profile *p = s->p;
     const int64_t *calls = p->columns[FM_METRIC_CALLS].data,
                   *resumes = p->columns[FM_METRIC_RESUMES].data,
                   *min = p->columns[FM_METRIC_MIN].data, *max = p->columns[FM_METRIC_MAX].data,
                   *suspended = p->columns[FM_METRIC_SUSPENDED].data,
                   *samples = p->columns[FM_METRIC_SAMPLES].data;
-    for (size_t i = 0; i < p->nodes.len; i++) {
-        uint32_t node = s->node_of[i];
-        if (node == FM_NONE)
-            continue;
-        struct extras *row = &rows[v->func[node]];
-        if (v->outermost[node])
-            row->primitive +=
-                (calls ? positive(calls[i]) : 0) + (resumes ? positive(resumes[i]) : 0);
+    if (part & FM_PART_CALLS && outermost && calls)
+        row->primitive += positive(calls[i]);
+    if (part & FM_PART_REST) {
+        if (outermost && resumes)
+            row->primitive += positive(resumes[i]);
         if (min)
             row->min = smaller(row->min, positive(min[i]));
         if (max && positive(max[i]) > row->max)
             row->max = positive(max[i]);
-        row->suspended += suspended ? positive(suspended[i]) : 0;
-        row->samples += samples ? positive(samples[i]) : 0;
+        if (suspended)
+            row->suspended += positive(suspended[i]);
     }
+    if (part & FM_PART_OWN && samples)
+        row->samples += positive(samples[i]);
+}
+
+static void extras_of_tree(struct fm_view *v, struct extras *rows, double *states)
+{
+    const struct fm_view_side *s = &v->side[0];
+    for (size_t i = 0; i < s->p->nodes.len; i++) {
+        uint32_t node = s->node_of[i];
+        if (node != FM_NONE)
+            extras_add(&rows[v->func[node]], s->p, i, s->part ? s->part[i] : FM_PART_WHOLE,
+                       v->outermost[node]);
+    }
+    unsigned part;
     for (int state = 0; states && state < FM_STATE_COUNT; state++) {
-        const int64_t *data = p->columns[fm_metric_of_state((enum fm_state)state)].data;
-        for (size_t i = 0; data && i < p->nodes.len; i++)
-            if (s->node_of[i] != FM_NONE)
+        const int64_t *data =
+            fm_view_side_column(s, fm_metric_of_state((enum fm_state)state), &part);
+        for (size_t i = 0; data && i < s->p->nodes.len; i++)
+            if (data[i] > 0 && fm_view_side_counts(s, i, part))
                 states[(size_t)v->func[s->node_of[i]] * FM_STATE_COUNT + (size_t)state] +=
-                    positive(data[i]);
+                    (double)data[i];
     }
 }
 
@@ -149,11 +161,17 @@ static struct extras *extras_new(struct fm_view *v, double *states)
     return rows;
 }
 
-static bool has_states(const struct fm_profile *p)
+/* Does any node have a state that counts? */
+static bool has_states(const struct fm_view_side *s)
 {
-    for (int state = 0; state < FM_STATE_COUNT; state++)
-        if (p->columns[fm_metric_of_state((enum fm_state)state)].data)
-            return true;
+    unsigned part;
+    for (int state = 0; state < FM_STATE_COUNT; state++) {
+        const int64_t *data =
+            fm_view_side_column(s, fm_metric_of_state((enum fm_state)state), &part);
+        for (size_t i = 0; data && i < s->p->nodes.len; i++)
+            if (data[i] && (!part || s->part[i] & part))
+                return true;
+    }
     return false;
 }
 
@@ -184,7 +202,7 @@ int fm_view_table(struct fm_view *v, unsigned metric)
     if (!metric_exists(v, metric))
         return -1;
     struct fm_result *r = &v->engine->results[0];
-    bool diff = fm_view_is_diff(v), states = has_states(v->side[0].p);
+    bool diff = fm_view_is_diff(v), states = has_states(&v->side[0]);
     uint32_t rows;
     fm_autofree struct fm_view_numbers *after = fm_view_function_numbers(v, 0, metric);
     fm_autofree struct fm_view_numbers *before = fm_view_function_numbers(v, 1, metric);
@@ -304,7 +322,7 @@ struct fm_view_numbers *fm_view_edge_numbers(struct fm_view *v, int side, unsign
     if (s->recording->estimated && s->table)
         return rows;
     struct fm_view_values values = fm_view_values(v, side, metric);
-    const double *calls = fm_view_values(v, side, FM_ENGINE_CALLS).self;
+    const double *calls = fm_view_selves(v, side, FM_ENGINE_CALLS);
     for (uint32_t i = 1; i < v->nodes; i++) {
         if (v->edge_of[i] == FM_NONE)
             continue;
@@ -330,22 +348,71 @@ static int by_weight(const void *left, const void *right)
     return a->func < b->func ? -1 : a->func > b->func;
 }
 
+/* One end of the edges is given, so they are told apart by the other end: no edge has to be looked
+ * up, and they need not be found for all functions. */
+static void neighbours_of_table(const struct fm_view_side *s, uint32_t func, unsigned metric,
+                                bool callers, struct fm_view_numbers *rows)
+{
+    for (size_t i = 0; s->table && i < s->table->edges.len; i++) {
+        const struct fm_flat_edge *edge = &s->table->edges.data[i];
+        uint32_t caller = s->recording->func_of[s->table->rows.data[edge->caller].func];
+        uint32_t callee = s->recording->func_of[s->table->rows.data[edge->callee].func];
+        if (func == (callers ? callee : caller))
+            rows[callers ? caller : callee] =
+                (struct fm_view_numbers){ positive(edge->calls), edge_self(edge, metric),
+                                          edge_total(edge, metric) };
+    }
+}
+
+static void neighbours_of_tree(struct fm_view *v, int side, uint32_t func, unsigned metric,
+                               bool callers, struct fm_view_numbers *rows)
+{
+    struct fm_view_values values = fm_view_values(v, side, metric);
+    const double *calls = fm_view_selves(v, side, FM_ENGINE_CALLS);
+    fm_autofree uint32_t *busy_until = fm_calloc(v->engine->functions.len, sizeof *busy_until);
+    for (uint32_t i = 1; i < v->nodes; i++) {
+        uint32_t callee = v->func[i], caller = v->func[v->parent[i]];
+        if ((callers ? callee != func : func && caller != func) || !is_shown(v, callee))
+            continue;
+        caller = is_shown(v, caller) ? caller : 0;
+        if (!callers && caller != func)
+            continue;
+        uint32_t other = callers ? caller : callee;
+        rows[other].calls += calls[i];
+        rows[other].self += values.self[i];
+        if (i >= busy_until[other]) {
+            rows[other].total += values.total[i];
+            busy_until[other] = v->end[i];
+        }
+    }
+}
+
+/* By function: the edges between it and `func`. Caller frees. */
+static struct fm_view_numbers *neighbour_numbers(struct fm_view *v, int side, uint32_t func,
+                                                 unsigned metric, bool callers)
+{
+    const struct fm_view_side *s = &v->side[side];
+    struct fm_view_numbers *rows = fm_calloc(v->engine->functions.len, sizeof *rows);
+    if (!s->recording)
+        return rows;
+    neighbours_of_table(s, func, metric, callers, rows);
+    if (!s->recording->estimated || !s->table)
+        neighbours_of_tree(v, side, func, metric, callers, rows);
+    return rows;
+}
+
 int fm_view_neighbours(struct fm_view *v, uint32_t func, unsigned metric, bool callers)
 {
     if (!metric_exists(v, metric))
         return -1;
     struct fm_result *r = &v->engine->results[0];
     bool diff = fm_view_is_diff(v);
-    fm_autofree struct fm_view_numbers *after = fm_view_edge_numbers(v, 0, metric);
-    fm_autofree struct fm_view_numbers *before = fm_view_edge_numbers(v, 1, metric);
+    fm_autofree struct fm_view_numbers *after = neighbour_numbers(v, 0, func, metric, callers);
+    fm_autofree struct fm_view_numbers *before = neighbour_numbers(v, 1, func, metric, callers);
     FM_VEC(struct neighbour) found = { 0 };
-    for (size_t i = 0; i < v->edges.len && found.len < FM_ENGINE_ROWS; i++) {
-        const struct fm_view_edge *edge = &v->edges.data[i];
-        bool used = after[i].calls || after[i].total || before[i].calls || before[i].total;
-        if (used && func == (callers ? edge->callee : edge->caller))
-            fm_vec_push(&found, ((struct neighbour){ callers ? edge->caller : edge->callee,
-                                                     after[i], before[i] }));
-    }
+    for (uint32_t f = 0; f < v->engine->functions.len && found.len < FM_ENGINE_ROWS; f++)
+        if (after[f].calls || after[f].total || before[f].calls || before[f].total)
+            fm_vec_push(&found, ((struct neighbour){ f, after[f], before[f] }));
     if (found.len)
         qsort(found.data, found.len, sizeof *found.data, by_weight);
     fm_result_begin(r, (uint32_t)found.len);

@@ -5,33 +5,56 @@
 
 #include "base/memory.h"
 #include "reversed.h"
+#include "shape.h"
 
 /* ---- making and freeing ---- */
 
-static void view_free(struct fm_view *v)
+static void side_forget(struct fm_view_side *s)
 {
-    if (!v)
-        return;
+    for (unsigned m = 0; m < FM_ENGINE_METRICS; m++) {
+        free(s->values[m].self);
+        free(s->values[m].total);
+        s->values[m] = (struct fm_view_values){ 0 };
+    }
+    for (int k = 0; k < FM_VIEW_RECENT; k++)
+        s->recent[k] = FM_ENGINE_METRICS;
+}
+
+static void tree_free(struct fm_view *v)
+{
     for (int i = 0; i < 2; i++) {
         struct fm_view_side *s = &v->side[i];
-        if (s->owned)
-            fm_profile_free(s->p);
+        free(s->part);
         free(s->node_of);
-        for (unsigned m = 0; m < FM_ENGINE_METRICS; m++) {
-            free(s->values[m].self);
-            free(s->values[m].total);
-        }
+        side_forget(s);
     }
     free(v->parent);
     free(v->func);
     free(v->end);
     free(v->outermost);
+    free(v->key);
+    free(v);
+}
+
+static void view_free(struct fm_view *v)
+{
+    if (!v)
+        return;
     fm_vec_release(&v->edges);
     fm_map_release(&v->edge_index);
     free(v->edge_of);
     free(v->edge_outermost);
     fm_reversed_free(v->reversed);
-    free(v);
+    struct fm_view *owner = v->tree_of;
+    if (owner) {
+        free(v);
+        if (--owner->users == 0 && owner->closed)
+            tree_free(owner);
+    } else if (v->users) {
+        v->closed = true;
+    } else {
+        tree_free(v);
+    }
 }
 
 bool fm_view_uses(const struct fm_view *v, const struct fm_recording *r)
@@ -55,6 +78,40 @@ void fm_engine_view_free(struct fm_engine *e, int view)
     e->views[view] = NULL;
 }
 
+/* The view that has the tree made by these options, or NULL. */
+static struct fm_view *owner_of_same(struct fm_engine *e, const char *key)
+{
+    for (int i = 0; i < FM_ENGINE_VIEWS; i++) {
+        struct fm_view *v = e->views[i];
+        if (v && v->tree_of)
+            v = v->tree_of; /* which may be closed */
+        if (v && strcmp(v->key, key) == 0)
+            return v;
+    }
+    return NULL;
+}
+
+static void tree_share(struct fm_view *v, struct fm_view *owner)
+{
+    free(v->key);
+    v->key = NULL;
+    v->tree_of = owner;
+    owner->users++;
+    v->nodes = owner->nodes;
+    v->depth = owner->depth;
+    v->parent = owner->parent;
+    v->func = owner->func;
+    v->end = owner->end;
+    v->outermost = owner->outermost;
+    for (int i = 0; i < 2; i++) {
+        v->side[i].p = owner->side[i].p;
+        v->side[i].part = owner->side[i].part;
+        v->side[i].partly = owner->side[i].partly;
+        v->side[i].node_of = owner->side[i].node_of;
+        v->side[i].table = owner->side[i].table;
+    }
+}
+
 static int view_fill(struct fm_engine *e, struct fm_view *v)
 {
     struct fm_view_options *o = &v->options;
@@ -65,11 +122,13 @@ static int view_fill(struct fm_engine *e, struct fm_view *v)
     if (o->base >= 0 && !(v->side[1].recording = fm_engine_recording(e, o->base)))
         return -1;
     for (int i = 0; i < 2; i++)
-        for (int k = 0; k < FM_VIEW_RECENT; k++)
-            v->side[i].recent[k] = FM_ENGINE_METRICS;
-    if (fm_view_shape(v) < 0)
-        return -1;
-    fm_view_build(v);
+        side_forget(&v->side[i]);
+    v->key = fm_view_options_key(o);
+    struct fm_view *owner = owner_of_same(e, v->key);
+    if (owner)
+        tree_share(v, owner);
+    else
+        fm_view_shape(v);
     if (o->reversed)
         v->reversed = fm_reversed_new(v);
     return 0;
@@ -99,17 +158,44 @@ int fm_engine_view_new(struct fm_engine *e, const char *options, size_t len)
 
 /* ---- numbers ---- */
 
+const int64_t *fm_view_side_column(const struct fm_view_side *s, enum fm_metric metric,
+                                   unsigned *part)
+{
+    *part = !s->part                    ? 0
+            : metric == FM_METRIC_CALLS ? FM_PART_CALLS
+            : fm_metric_is_self(metric) ? FM_PART_OWN
+                                        : FM_PART_REST;
+    return s->p->columns[metric].data;
+}
+
 double *fm_view_column(const struct fm_view *v, int side, uint32_t columns)
 {
     const struct fm_view_side *s = &v->side[side];
     double *sums = fm_calloc(v->nodes, sizeof *sums);
     for (int m = 0; s->recording && m < FM_METRIC_COUNT; m++) {
-        const int64_t *data = columns >> m & 1 ? s->p->columns[m].data : NULL;
+        unsigned part;
+        const int64_t *data =
+            columns >> m & 1 ? fm_view_side_column(s, (enum fm_metric)m, &part) : NULL;
         for (size_t i = 0; data && i < s->p->nodes.len; i++)
-            if (data[i] > 0 && s->node_of[i] != FM_NONE)
+            if (data[i] > 0 && fm_view_side_counts(s, i, part))
                 sums[s->node_of[i]] += (double)data[i];
     }
     return sums;
+}
+
+/* By node of the recording: its total, or where that does not count the total of what remains below
+ * it. Caller frees. */
+static double *totals_new(const struct fm_view_side *s, const int64_t *data)
+{
+    double *totals = fm_calloc(s->p->nodes.len, sizeof *totals);
+    for (size_t i = s->p->nodes.len; i-- > 0;) {
+        uint32_t up = s->p->nodes.data[i].parent;
+        if (s->part[i] & FM_PART_REST)
+            totals[i] = data[i] > 0 ? (double)data[i] : 0;
+        if (up != FM_NONE)
+            totals[up] += totals[i];
+    }
+    return totals;
 }
 
 /* Numbers that include callees: a node that became one with its caller adds nothing to it. */
@@ -117,11 +203,15 @@ static void fill_from_totals(const struct fm_view *v, const struct fm_view_side 
                              struct fm_view_values *values)
 {
     const int64_t *data = s->p->columns[FM_METRIC_TOTAL].data;
+    fm_autofree double *totals = data && s->partly ? totals_new(s, data) : NULL;
+    unsigned part = s->part && !totals ? FM_PART_REST : 0;
     double *total = values->total, *self = values->self;
     for (size_t i = 0; data && i < s->p->nodes.len; i++) {
         uint32_t node = s->node_of[i], up = s->p->nodes.data[i].parent;
-        if (node != FM_NONE && data[i] > 0 && (up == FM_NONE || s->node_of[up] != node))
-            total[node] += (double)data[i];
+        double value = totals ? totals[i] : (double)data[i];
+        if (value > 0 && fm_view_side_counts(s, i, part) &&
+            (up == FM_NONE || s->node_of[up] != node))
+            total[node] += value;
     }
     /* `self` gathers what the children have, first. */
     for (uint32_t i = v->nodes; i-- > 0;) {
@@ -141,6 +231,24 @@ static void fill_from_selves(const struct fm_view *v, struct fm_view_values *val
         values->total[v->parent[i]] += values->total[i];
 }
 
+/* Numbers are most of a view and quickly made again: only the views used last keep theirs. */
+static void others_forget(struct fm_view *v)
+{
+    struct fm_engine *e = v->engine;
+    if (v->used && v->used == e->used)
+        return;
+    v->used = ++e->used;
+    for (int i = 0; i < FM_ENGINE_VIEWS; i++) {
+        struct fm_view *other = e->views[i];
+        uint32_t later = 0;
+        for (int k = 0; other && other != v && k < FM_ENGINE_VIEWS; k++)
+            later += e->views[k] && e->views[k]->used > other->used;
+        if (later >= FM_ENGINE_NUMBERS)
+            for (int side = 0; side < 2; side++)
+                side_forget(&other->side[side]);
+    }
+}
+
 /* Keep the last metrics of a side: switching to and fro is free, memory stays bounded. No call uses
  * more than two at once. */
 static void remember(struct fm_view_side *s, unsigned metric)
@@ -158,23 +266,38 @@ static void remember(struct fm_view_side *s, unsigned metric)
     s->recent[0] = metric;
 }
 
-struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metric)
+/* What a side keeps of a metric, with its selves at least. */
+static struct fm_view_values *values_of(struct fm_view *v, int side, unsigned metric)
 {
+    v = v->tree_of ? v->tree_of : v;
     struct fm_view_side *s = &v->side[side];
-    if (!s->recording)
-        return (struct fm_view_values){ 0 };
-    if (metric >= FM_ENGINE_METRICS)
-        metric = FM_ENGINE_TOTAL;
-    remember(s, metric);
     struct fm_view_values *values = &s->values[metric];
-    if (values->total)
-        return *values;
+    others_forget(v);
+    remember(s, metric);
+    if (values->self)
+        return values;
     if (metric == FM_ENGINE_TOTAL) {
         values->self = fm_calloc(v->nodes, sizeof *values->self);
         values->total = fm_calloc(v->nodes, sizeof *values->total);
         fill_from_totals(v, s, values);
     } else {
         values->self = fm_view_column(v, side, fm_engine_metric_columns(metric));
+    }
+    return values;
+}
+
+const double *fm_view_selves(struct fm_view *v, int side, unsigned metric)
+{
+    return v->side[side].recording ? values_of(v, side, metric)->self : NULL;
+}
+
+struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metric)
+{
+    if (!v->side[side].recording)
+        return (struct fm_view_values){ 0 };
+    struct fm_view_values *values =
+        values_of(v, side, metric < FM_ENGINE_METRICS ? metric : FM_ENGINE_TOTAL);
+    if (!values->total) {
         values->total = fm_malloc(v->nodes * sizeof *values->total);
         fill_from_selves(v, values);
     }

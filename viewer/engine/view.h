@@ -35,7 +35,7 @@ int fm_view_options_read(struct fm_view_options *o, const char *text, size_t len
                          struct fm_error *err);
 void fm_view_options_release(struct fm_view_options *o);
 
-/* Numbers of one metric, by node. */
+/* Numbers of one metric, by node. Kept in a side, the totals may not have been asked for yet. */
 struct fm_view_values {
     double *self, *total;
 };
@@ -44,9 +44,10 @@ struct fm_view_values {
 
 struct fm_view_side {
     struct fm_recording *recording; /* NULL: not compared */
-    struct fm_profile *p;           /* the recording's, or a reshaped one */
-    bool owned;
-    uint32_t *node_of;                               /* by node of p: node here or FM_NONE */
+    const struct fm_profile *p;     /* the recording's */
+    uint8_t *part;     /* by node of p: what of it counts (enum fm_part); NULL: everything */
+    bool partly;       /* there are callers of which only what leads to something is shown */
+    uint32_t *node_of; /* by node of p: node here or FM_NONE */
     struct fm_view_values values[FM_ENGINE_METRICS]; /* NULL until asked for */
     unsigned recent[FM_VIEW_RECENT];                 /* metrics kept, the newest first */
     const struct fm_flat *table; /* NULL, or the table that the recording came as, shown as it is */
@@ -62,6 +63,12 @@ struct fm_reversed;
 struct fm_view {
     struct fm_engine *engine;
     struct fm_view_options options;
+    /* Views that differ only in being reversed use one tree and its numbers, those of the first. */
+    char *key;               /* what the tree was made by, as text */
+    struct fm_view *tree_of; /* whose tree this is; NULL: its own */
+    uint32_t users;          /* other views that use this one's tree */
+    bool closed;             /* freed, but for those */
+    uint64_t used;           /* when, in the engine's counting */
     uint32_t nodes, depth;
     uint32_t *parent, *func, *end;
     uint8_t *outermost; /* no node of the same function above it */
@@ -79,12 +86,24 @@ void fm_engine_view_free(struct fm_engine *e, int view);
 struct fm_view *fm_engine_view(struct fm_engine *e, int view); /* or NULL and e->err */
 bool fm_view_uses(const struct fm_view *v, const struct fm_recording *r);
 
-/* Reshape the sides as the options say, and build the tree. shape.c */
-int fm_view_shape(struct fm_view *v);
-void fm_view_build(struct fm_view *v);
+/* The options that make the tree, as text. Caller frees. options.c */
+char *fm_view_options_key(const struct fm_view_options *o);
+
+/* Shape the sides as the options say, and build the tree. shape.c */
+void fm_view_shape(struct fm_view *v);
 
 /* The numbers of a metric on a side (0 after, 1 before); NULLs if there is no such side. */
 struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metric);
+/* Without the totals, which for most metrics need not be made then. */
+const double *fm_view_selves(struct fm_view *v, int side, unsigned metric);
+/* A column of the recording, and the part that a node must have for its number to count (0: any).
+ * NULL if all are zeros. */
+const int64_t *fm_view_side_column(const struct fm_view_side *s, enum fm_metric metric,
+                                   unsigned *part);
+static inline bool fm_view_side_counts(const struct fm_view_side *s, size_t node, unsigned part)
+{
+    return s->node_of[node] != FM_NONE && (!part || s->part[node] & part);
+}
 /* The sum of columns (bits) by node, callees not included. Caller frees. */
 double *fm_view_column(const struct fm_view *v, int side, uint32_t columns);
 
