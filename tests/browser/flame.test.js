@@ -169,3 +169,36 @@ test("flame and sunburst draw the same shares", async (t) => {
   await page.keyboard.press("Escape");
   assert.notEqual((await drawn(page)).total, target.value);
 });
+
+test("sunburst and call graph by keyboard", async (t) => {
+  const page = await open(t, orbits(), { hash: "view=sunburst" });
+  const { boxes } = await drawn(page);
+  const functions = await page.evaluate(() => window.fathomTest.functions());
+  const selected = async () => functions[(await state(page)).f]?.qualname;
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowUp");
+  assert.equal(await selected(), boxes.find((b) => b.depth === 1).name);
+  await page.keyboard.press("ArrowUp");
+  assert.equal(await selected(), boxes.find((b) => b.depth === 2).name);
+  await page.keyboard.press("Enter");
+  const zoomed = await drawn(page);
+  assert.equal(zoomed.boxes[0].name, boxes.find((b) => b.depth === 2).name);
+  assert.equal(zoomed.total, boxes.find((b) => b.depth === 2).value);
+  await page.goto(page.url().replace(/#.*/, "#view=graph"));
+  await settle(page);
+  const { nodes, edges } = await drawn(page);
+  const heaviest = Math.max(...nodes.map((n) => n.total));
+  await page.keyboard.press("ArrowDown");
+  const first = await selected();
+  assert.ok(nodes.some((n) => n.name === first && n.total === heaviest));
+  await page.keyboard.press("ArrowDown");
+  const below = nodes.find((n) => n.name === first);
+  const next = await selected();
+  assert.ok(
+    nodes.some((n) => n.name === next && n.y > below.y),
+    `${next} is below ${first}`,
+  );
+  await page.keyboard.press("Shift+ArrowLeft");
+  assert.equal(await selected(), next, "Shift moves the picture only");
+  assert.ok(edges.length > 0);
+});

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { modulePalette } from "../../viewer/page/parts/colors.js";
 import { open, orbits, waits, drawn, settle, shot, state, fathom, folder, reportFile } from "./page.js";
 
 for (const [name, size] of Object.entries({
@@ -45,6 +46,109 @@ test("dark and light by key, help, tap on a phone", async (t) => {
   assert.equal((await drawn(page)).total, box.value);
   assert.ok((await state(page)).n > 0);
 });
+
+test("by keyboard alone: what has the focus is seen, and everything has a name", async (t) => {
+  const page = await open(t, waits());
+  const views = await page.locator("#tabs button").evaluateAll((tabs) => tabs.map((tab) => tab.dataset.view));
+  for (const view of views) {
+    await page.locator(`#tabs [data-view="${view}"]`).click();
+    await settle(page);
+    const nameless = await page.evaluate(() => {
+      const named = (/** @type {Element} */ e) =>
+        e.getAttribute("aria-label") ||
+        e.getAttribute("title") ||
+        e.textContent.trim() ||
+        e.labels?.[0]?.textContent;
+      const all = [
+        ...document.querySelectorAll(
+          "button, select, input, a, table, [role=grid], [role=treegrid], [role=img]",
+        ),
+      ];
+      return all
+        .filter((e) => (e.matches("table, [role]") ? !e.getAttribute("aria-label") : !named(e)))
+        .filter(
+          (e) =>
+            !e.closest("[aria-hidden=true]") && !(e.tagName === "TABLE" && e.querySelector("th[scope=row]")),
+        )
+        .map((e) => e.outerHTML.slice(0, 120));
+    });
+    assert.deepEqual(nameless, [], view);
+    let stops = 0;
+    for (let i = 0; i < 60; i++) {
+      await page.keyboard.press("Tab");
+      const focus = await page.evaluate(() => {
+        const e = document.activeElement;
+        if (!e || e === document.body) return null;
+        const { outlineStyle, outlineWidth } = getComputedStyle(e);
+        return {
+          seen: outlineStyle !== "none" && parseFloat(outlineWidth) >= 1,
+          what: e.outerHTML.slice(0, 120),
+        };
+      });
+      if (!focus) break;
+      stops++;
+      assert.ok(focus.seen, `${view}: the focus is not seen on ${focus.what}`);
+    }
+    assert.ok(stops > 3, view);
+  }
+});
+
+/** How colours look without one kind of cone (Machado and others, 2009), in linear RGB. */
+const SIGHT = {
+  normal: [1, 0, 0, 0, 1, 0, 0, 0, 1],
+  deutan: [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.01182, 0.04294, 0.968881],
+  protan: [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+};
+
+/** CIE Lab of a colour "r,g,b" as it looks. */
+function lab(color, sight) {
+  const linear = color
+    .split(",")
+    .map((c) => Number(c) / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const m = SIGHT[sight];
+  const [r, g, b] = [0, 3, 6].map((k) =>
+    Math.min(1, Math.max(0, m[k] * linear[0] + m[k + 1] * linear[1] + m[k + 2] * linear[2])),
+  );
+  const f = (t) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
+  const x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047);
+  const y = f(0.2126 * r + 0.7152 * g + 0.0722 * b);
+  const z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883);
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
+for (const theme of ["light", "dark"]) {
+  test(`colours that mean something differ for every kind of sight, ${theme}`, async (t) => {
+    const page = await open(t, waits(), { theme });
+    const colors = await page.evaluate(
+      (modules) => {
+        const probe = document.createElement("i");
+        document.body.append(probe);
+        const of = (color) => {
+          probe.style.color = color;
+          return getComputedStyle(probe).color.match(/\d+/g).slice(0, 3).join(",");
+        };
+        const states = ["python", "c", "gil", "lock", "disk", "network", "sleep", "other"];
+        return {
+          states: states.map((name) => of(`var(--state-${name})`)),
+          change: ["more", "less", "ink"].map((name) => of(`var(--${name})`)),
+          modules: modules.map(of),
+        };
+      },
+      modulePalette(theme === "dark"),
+    );
+    assert.equal(new Set(colors.modules).size, 9);
+    for (const [what, least] of Object.entries({ states: 15, change: 15, modules: 10 }))
+      for (const sight of Object.keys(SIGHT))
+        colors[what].forEach((a, i) =>
+          colors[what].slice(i + 1).forEach((b) => {
+            const [p, q] = [lab(a, sight), lab(b, sight)];
+            const distance = Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+            assert.ok(distance >= least, `${what}: ${a} and ${b} for ${sight} sight: ${distance.toFixed(1)}`);
+          }),
+        );
+  });
+}
 
 test("without WebAssembly the page says so", async (t) => {
   const page = await open(t, orbits(), { init: "delete window.WebAssembly" });

@@ -2,7 +2,7 @@
 // one-file report from disk, so that nothing can come from a network.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -46,6 +46,15 @@ export const orbitLines = () => record("lines", "--calls", "--lines", join(root,
 export const waits = () => record("waits", "--sample", join(here, "programs/waits.py"));
 export const hostile = () => record("hostile", "--calls", join(here, "programs/hostile.py"));
 export const shop = (name, ...args) => record(name, "--calls", join(here, "programs/shop.py"), ...args);
+
+export const spots = () => record("spots", "--sample", join(here, "programs/spots.py"));
+
+/** A program that was edited between two recordings: the same file with this text. */
+export function edited(program, ...options) {
+  const copy = join(folder, "edited.py");
+  copyFileSync(join(here, "programs", `${program}.py`), copy);
+  return record([program, ...options].join(""), ...options, copy);
+}
 
 /** What `fathom report --json` says. */
 export function report(file, ...options) {

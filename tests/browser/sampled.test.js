@@ -21,7 +21,20 @@ test("states and waits of a sampled program", async (t) => {
   assert.ok((await drawn(page)).total > 0);
   await page.locator('#tabs [data-view="waits"]').click();
   await shot(page, "waits-light");
-  assert.ok((await drawn(page)).waits.length > 0);
+  const { waits: listed, places } = await drawn(page);
+  const named = report(waits(), "--waits", "-n", "all").waits;
+  assert.equal(listed.length, named.length);
+  // One row for each place and state, with the sum of what it waited for.
+  const sums = new Map();
+  for (const wait of named) {
+    const key = `${wait.function.qualname} ${wait.at_line} ${wait.state}`;
+    sums.set(key, (sums.get(key) ?? 0) + wait.ns);
+  }
+  assert.deepEqual(
+    places.map((place) => place.ns),
+    [...sums.values()].sort((a, b) => b - a),
+  );
+  assert.equal(await page.getByRole("table", { name: "Waits" }).locator("tbody tr").count(), places.length);
   await page.locator('#tabs [data-view="run"]').click();
   assert.match((await drawn(page)).text, /samples/);
 });

@@ -285,7 +285,8 @@ export class App {
   toSource(func) {
     const info = this.session.functions[func];
     if (!info?.file) return this.toast("This function has no source: it is not written in Python.");
-    this.store.set({ view: "source", f: func, file: info.file, line: info.line });
+    // The view knows on which line it begins in this recording.
+    this.store.set({ view: "source", f: func, file: info.file, line: 0 });
   }
 
   /** @param {number} func */

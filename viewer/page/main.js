@@ -15,6 +15,7 @@ import { TreeView } from "./views/tree.js";
 import { SourceView } from "./views/source.js";
 import { GraphView } from "./views/graph.js";
 import { StatesView } from "./views/states.js";
+import { SpotsView } from "./views/spots.js";
 import { WaitsView } from "./views/waits.js";
 import { RunView } from "./views/run.js";
 import { exposeForTests } from "./parts/testing.js";
@@ -94,6 +95,7 @@ async function start() {
     new SunburstView(app),
     new StatesView(app),
     new WaitsView(app),
+    new SpotsView(app),
     new RunView(app),
   ]);
   watchTheme(app);

@@ -3,6 +3,7 @@
 
 import { Engine } from "../engine/engine.js";
 import { visible, shorten, baseName, searchPattern } from "./parts/text.js";
+import { alignLines } from "./parts/align.js";
 
 /**
  * @typedef {import('./state.js').PageState} PageState
@@ -12,6 +13,7 @@ import { visible, shorten, baseName, searchPattern } from "./parts/text.js";
  */
 
 const KEPT_VIEWS = 6;
+const KEPT_RESULTS = 60;
 
 /** Functions in the address are "#12", everything else is a glob. @param {string[]} list */
 export function functionRefs(list) {
@@ -55,6 +57,58 @@ export class Session {
   /** @param {PageState} s @returns {any} */
   summary(s) {
     return (this.open[s.rec] ?? this.open.find(Boolean))?.summary;
+  }
+
+  /** What is compared with. @param {PageState} s @returns {any} */
+  baseSummary(s) {
+    return this.open[s.base]?.summary;
+  }
+
+  /** The process that the scope means, or -1. @param {PageState} s @returns {number} */
+  processOf(s) {
+    const number = Number(s.scope.slice(1));
+    if (s.scope[0] === "p") return number;
+    return s.scope[0] === "t" ? (this.summary(s).threads[number]?.process ?? -1) : -1;
+  }
+
+  /** A file's lines and their numbers, of this recording or the one before. @param {PageState} s @param {string} file
+   * @param {boolean} [before] @returns {import('../engine/engine.js').SourceLines & {lines: string[]}} */
+  source(s, file, before = false) {
+    const options = this.options(s);
+    const recording = before ? (options.base ?? options.recording) : options.recording;
+    const process = this.processOf(s);
+    return this.once(`source ${recording} ${process} ${file}`, () => {
+      const got = this.engine.source(recording, file, process);
+      const lines = got.text === null ? [] : got.text.split(/\r\n|\n|\r/);
+      if (lines.length > 1 && lines[lines.length - 1] === "") lines.pop();
+      return { ...got, lines };
+    });
+  }
+
+  /** Which line of a file was which line before. @param {PageState} s @param {string} file
+   * @returns {import('./parts/align.js').Alignment | null} null where a text is missing: by number, then */
+  alignment(s, file) {
+    const options = this.options(s);
+    return this.once(`alignment ${options.recording} ${options.base} ${file}`, () => {
+      const [now, old] = [this.source(s, file).lines, this.source(s, file, true).lines];
+      return now.length && old.length ? alignLines(old, now) : null;
+    });
+  }
+
+  /** The line now of a line before: 0 if it is no more. @param {PageState} s @param {string} file @param {number} line */
+  lineNow(s, file, line) {
+    const found = this.alignment(s, file);
+    return found ? (found.after[line - 1] ?? -1) + 1 : line;
+  }
+
+  /** A result computed once, and forgotten when there are many. @param {string} key @param {() => any} make @returns {any} */
+  once(key, make) {
+    if (!this.results.has(key)) {
+      const result = make();
+      if (this.results.size > KEPT_RESULTS) this.results.clear();
+      this.results.set(key, result);
+    }
+    return this.results.get(key);
   }
 
   /** @param {PageState} s @returns {Metric} */
@@ -128,16 +182,13 @@ export class Session {
       };
     const options = this.options(s, { reversed: false });
     const metric = this.metric(s).id;
-    const key = `table ${metric} ${JSON.stringify(options)}`;
-    let table = this.results.get(key);
-    if (!table) {
-      table = this.view(s, { reversed: false }).table(metric);
+    return this.once(`table ${metric} ${JSON.stringify(options)}`, () => {
+      /** @type {any} */
+      const table = this.view(s, { reversed: false }).table(metric);
       table.rowOf = new Map();
       for (let i = 0; i < table.length; i++) table.rowOf.set(table.func[i], i);
-      if (this.results.size > 40) this.results.clear();
-      this.results.set(key, table);
-    }
-    return table;
+      return table;
+    });
   }
 
   /** Is anything compared? @param {PageState} s */
@@ -201,13 +252,10 @@ export class Session {
     const { funcs } = this.matches(s);
     if (!funcs.length) return { part: 0, whole: 0, count: 0 };
     const metric = this.metric(s).id;
-    const key = `share ${metric} ${s.q} ${JSON.stringify(this.options(s, { reversed: false }))}`;
-    const known = this.results.get(key);
-    if (known) return known;
-    const view = this.view(s, { reversed: false });
-    const got = view.matched(funcs, metric);
-    const share = { part: got.value, whole: view.totals(metric).value, count: funcs.length };
-    this.results.set(key, share);
-    return share;
+    return this.once(`share ${metric} ${s.q} ${JSON.stringify(this.options(s, { reversed: false }))}`, () => {
+      const view = this.view(s, { reversed: false });
+      const got = view.matched(funcs, metric);
+      return { part: got.value, whole: view.totals(metric).value, count: funcs.length };
+    });
   }
 }

@@ -1,18 +1,30 @@
 // Colours of functions. Chosen so that they differ in lightness too, and no meaning hangs on red against green:
-// modules by Paul Tol's light scheme, differences from blue to red, states by the colours of the style sheet.
+// differences go from blue to red, states have the colours of the style sheet, which were searched for like those of modules.
 
 /** @typedef {import('../session.js').Session} Session @typedef {import('../state.js').PageState} PageState */
 
-/** hue, saturation %, lightness % in light mode */
-const MODULE_HUES = [
-  [211, 62, 72],
-  [26, 80, 72],
-  [165, 38, 62],
-  [48, 72, 70],
-  [340, 62, 80],
-  [195, 62, 74],
-  [72, 48, 62],
-  [265, 44, 80],
+/** Hue, saturation and lightness in percent. Searched for so that any two, the grey of built-ins among them, are far apart (CIE 76)
+ * not only for normal but also for protan and deutan sight: at least 11, those of states at least 16. On a dark page all
+ * are dark enough for white letters. */
+const MODULES_LIGHT = [
+  [224, 70, 72],
+  [30, 74, 71],
+  [168, 46, 60],
+  [52, 68, 82],
+  [354, 68, 74],
+  [200, 68, 80],
+  [73, 42, 52],
+  [272, 38, 70],
+];
+const MODULES_DARK = [
+  [224, 45, 31],
+  [30, 46, 29],
+  [178, 25, 37],
+  [60, 44, 31],
+  [354, 46, 25],
+  [208, 36, 45],
+  [73, 20, 38],
+  [252, 38, 47],
 ];
 
 /** @param {string} variable */
@@ -58,11 +70,16 @@ function jitter(id) {
   return (Math.imul(id + 1, 2654435761) >>> 24) / 255 - 0.5;
 }
 
-/** @param {number} slot of MODULE_HUES, or -1 for grey @param {boolean} dark @param {number} shift */
+/** @param {number} slot of MODULES_LIGHT, or -1 for grey @param {boolean} dark @param {number} shift */
 function moduleColor(slot, dark, shift) {
-  if (slot < 0) return dark ? hsl(215, 8, 31 + shift * 5) : hsl(215, 12, 85 + shift * 5);
-  const [h, s, l] = MODULE_HUES[slot];
-  return dark ? hsl(h, s * 0.62, l * 0.38 + 9 + shift * 6) : hsl(h, s, l + shift * 8);
+  if (slot < 0) return dark ? hsl(215, 8, 29 + shift * 4) : hsl(215, 12, 89 + shift * 4);
+  const [h, s, l] = (dark ? MODULES_DARK : MODULES_LIGHT)[slot];
+  return hsl(h, s, l + shift * 5);
+}
+
+/** The colours of modules, the last that of everything without one. @param {boolean} dark */
+export function modulePalette(dark) {
+  return [...MODULES_LIGHT.keys(), -1].map((slot) => moduleColor(slot, dark, 0));
 }
 
 /** From blue over neutral to red; t from -1 to 1. @param {number} t @param {boolean} dark */
@@ -117,7 +134,7 @@ function moduleColors(session, s, palette) {
   const ranked = [...weight]
     .filter(([, w]) => w >= least)
     .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
-    .slice(0, MODULE_HUES.length)
+    .slice(0, MODULES_LIGHT.length)
     .map(([name]) => name);
   const slots = new Map(ranked.map((name, i) => [name, i]));
   const of = remembered((func) => {
@@ -126,7 +143,7 @@ function moduleColors(session, s, palette) {
     return moduleColor(plain ? -1 : (slots.get(topModule(info)) ?? -1), palette.dark, jitter(func));
   });
   /** @type {[string, string][]} */
-  const legend = ranked.map((name, i) => [moduleColor(i, palette.dark, 0), name]);
+  const legend = ranked.map((name, i) => [modulePalette(palette.dark)[i], name]);
   legend.push([moduleColor(-1, palette.dark, 0), "built-in and other"]);
   return { of, legend };
 }

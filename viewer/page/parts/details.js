@@ -2,6 +2,7 @@
 
 import { el, fill, byId } from "./dom.js";
 import { formatCount, formatDelta, formatShare, formatTime } from "./numbers.js";
+import { expressionText, uniteSpots, wholeTime } from "./spots.js";
 
 /** @typedef {import('../app.js').App} App */
 
@@ -22,6 +23,7 @@ export function detailsPanel(app) {
     el("span.place.soft.name", null, session.place(s.f, true)),
     row === undefined ? el("p.soft", null, "Not in what is shown.") : numbers(app, table, row),
     el("div.actions", null, ...actions(app)),
+    expressions(app),
     row === undefined ? null : statesOf(app, table, row),
     ...neighbours(app),
   );
@@ -124,6 +126,42 @@ function statesOf(app, table, row) {
             ]
           : [],
       ),
+    ),
+  );
+}
+
+/** The hottest expressions of the selected line, or of the function. @param {App} app */
+function expressions(app) {
+  const { session, s } = app;
+  const file = session.functions[s.f].file;
+  if (!file || !session.summary(s).spots?.length) return null;
+  const got = session.source(s, file);
+  const all = uniteSpots(got.spots.filter((spot) => spot.func === s.f));
+  const inLine = ["source", "spots"].includes(app.shown?.id ?? "")
+    ? uniteSpots(got.spots.filter((spot) => spot.line === s.line))
+    : [];
+  const list = inLine.length ? inLine : all;
+  if (!list.length) return null;
+  const whole = wholeTime(session, s);
+  return el(
+    "section.expressions",
+    null,
+    el("h3", null, inLine.length ? `Expressions in line ${s.line}` : "Hottest expressions"),
+    el(
+      "div.minilist",
+      null,
+      ...list.slice(0, 8).flatMap((spot) => {
+        const text = expressionText(got.lines, spot) || `line ${spot.line}`;
+        const go = () => app.store.set({ view: "source", f: spot.func, file, line: spot.line });
+        return [
+          el(
+            "button.mono",
+            { type: "button", onclick: go, title: `${text}\n${formatTime(spot.ns)}, line ${spot.line}` },
+            text,
+          ),
+          el("span.num", null, formatShare(spot.ns, whole)),
+        ];
+      }),
     ),
   );
 }

@@ -1,6 +1,7 @@
 // Controls that flame graph and sunburst share.
 
 import { choice, segments, toggle } from "./dom.js";
+import { relativeToggle } from "./toolbar.js";
 
 /** @param {import('../app.js').App} app @param {boolean} [round] */
 export function flameTools(app, round = false) {
@@ -33,7 +34,7 @@ export function flameTools(app, round = false) {
     choice(
       "Depth",
       [
-        ["0", "all"],
+        ["0", round ? "auto" : "all"],
         ...["3", "5", "8", "10", "15", "20", "30", "50"].map((d) => /** @type {[string, string]} */ ([d, d])),
       ],
       String(s.depth),
@@ -53,15 +54,7 @@ export function flameTools(app, round = false) {
       (cut) => store.set({ cut: Number(cut) }),
     ),
     session.isDiff(s)
-      ? segments(
-          "Difference",
-          [
-            ["abs", "Absolute"],
-            ["rel", "Relative"],
-          ],
-          s.rel ? "rel" : "abs",
-          (v) => store.set({ rel: v === "rel" }),
-        )
+      ? relativeToggle(app)
       : choice("Colour", colors, s.color, (color) => store.set({ color })),
   ];
 }

@@ -21,7 +21,7 @@ const KEYS = [
   ["i", "flame or icicle"],
   ["+ −", "zoom; also Ctrl and the wheel, or a pinch"],
   ["0", "show the whole"],
-  ["← ↑ → ↓", "move in a drawing, table or tree"],
+  ["← ↑ → ↓", "move in a drawing, table or tree; with Shift move the call graph"],
   ["Enter", "zoom in; open"],
   ["d", "dark or light"],
   ["p", "details of the function on or off"],

@@ -5,12 +5,13 @@ const inks = new Map();
 
 /** @param {string} color #rrggbb or hsl(h s% l%) @param {boolean} dark */
 export function readableOn(color, dark) {
-  let ink = inks.get(color);
+  let ink = inks.get(color + dark);
   if (!ink) {
     const lightness = lightnessOf(color, dark ? 0.3 : 0.8);
-    ink = lightness > 0.45 ? "#14181d" : "#f4f6f8";
+    // On a dark page white letters stay as long as they can be read well.
+    ink = lightness > (dark ? 0.5 : 0.45) ? "#14181d" : "#f4f6f8";
     if (inks.size > 5000) inks.clear();
-    inks.set(color, ink);
+    inks.set(color + dark, ink);
   }
   return ink;
 }

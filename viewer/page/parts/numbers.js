@@ -61,6 +61,14 @@ export function formatDelta(value, unit) {
   return (value > 0 ? "+" : "−") + formatValue(Math.abs(value), unit);
 }
 
+/** How a number changed: by how much, or by what share of what it was. @param {number} now @param {number} old
+ * @param {boolean} relative @param {string} unit */
+export function formatChange(now, old, relative, unit) {
+  const d = now - old;
+  if (!relative || !d) return formatDelta(d, unit);
+  return old ? `${d > 0 ? "+" : "−"}${Math.abs((d / old) * 100).toFixed(1)} %` : "new";
+}
+
 /** A share in percent without the sign, "" for none. @param {number} part @param {number} whole */
 export function formatPercent(part, whole) {
   const percent = whole > 0 ? (part / whole) * 100 : 0;

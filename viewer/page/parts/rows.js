@@ -2,6 +2,7 @@
 // a hundred thousand lines scroll as if they were ten. Rows are told to screen readers by number ("row 12 of 5,000").
 
 import { el, oncePerFrame } from "./dom.js";
+import { formatChange } from "./numbers.js";
 
 /**
  * @typedef {object} RowsUse
@@ -208,6 +209,12 @@ export function sortHead(columns, template, sort, ascending, change) {
 /** A cell. @param {string} kind classes @param {...import('./dom.js').Child} children */
 export function cell(kind, ...children) {
   return el(kind ? `div.${kind}` : "div", { role: "gridcell" }, ...children);
+}
+
+/** How a number changed, red or blue. @param {number} now @param {number} old @param {boolean} relative @param {string} unit */
+export function changeCell(now, old, relative, unit) {
+  const kind = now > old ? "num.more" : now < old ? "num.less" : "num.faint";
+  return cell(kind, now === old ? (now ? "0" : "") : formatChange(now, old, relative, unit));
 }
 
 /** A bar of one or two shares over each other. @param {number} total 0 to 1 @param {number} self 0 to 1 */

@@ -25,6 +25,11 @@ export function toolbar(app) {
   fill(byId("topright"), ...pageControls(app));
 }
 
+/** Differences as shares of what was. @param {App} app */
+export function relativeToggle(app) {
+  return toggle("Relative", app.s.rel, (rel) => app.store.set({ rel }), "Changes in percent of what it was");
+}
+
 /** @param {App} app */
 function scopeControls(app) {
   const { s, store, session } = app;
@@ -50,7 +55,7 @@ function scopeControls(app) {
   }
   const page = app.shown?.id ?? "";
   if (page === "run") return result;
-  if (summary.metrics.length > 1 && !["waits", "states", "source"].includes(page))
+  if (summary.metrics.length > 1 && !["waits", "states", "source", "spots"].includes(page))
     result.push(
       choice(
         "Metric",
@@ -90,7 +95,7 @@ function scopeOptions(summary) {
 function shapeControls(app) {
   const { s, session } = app;
   const page = app.shown?.id ?? "";
-  if (["run", "waits", "source"].includes(page)) return [];
+  if (["run", "waits", "source", "spots"].includes(page)) return [];
   const several =
     session.summary(s).threads.length > 1 &&
     s.scope[0] !== "t" &&

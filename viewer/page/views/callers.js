@@ -2,8 +2,9 @@
 
 import { el, fill, segments } from "../parts/dom.js";
 import { MiniFlame } from "../parts/mini_flame.js";
-import { Rows, sortHead, cell, shareBar } from "../parts/rows.js";
+import { Rows, sortHead, cell, changeCell, shareBar } from "../parts/rows.js";
 import { formatCount, formatDelta, formatPercent, formatShare, formatTime } from "../parts/numbers.js";
+import { relativeToggle } from "../parts/toolbar.js";
 import { functionRefs } from "../session.js";
 
 /** @typedef {import('../app.js').App} App */
@@ -51,7 +52,7 @@ export class CallersView {
   }
 
   tools() {
-    const { s, store } = this.app;
+    const { s, store, session } = this.app;
     return [
       segments(
         "As",
@@ -62,6 +63,7 @@ export class CallersView {
         s.flames ? "1" : "0",
         (v) => store.set({ flames: v === "1" }),
       ),
+      session.isDiff(s) && !s.flames ? relativeToggle(this.app) : null,
     ];
   }
 
@@ -177,17 +179,13 @@ export class CallersView {
       select: () => {},
       activate: go,
       render: (row, node) => {
-        const d = diff ? edges.total[row] - edges.baseTotal[row] : 0;
         node.append(
           cell("num", app.value(edges.total[row])),
           cell("num.soft", formatPercent(edges.total[row], whole)),
           phone
             ? ""
             : diff
-              ? cell(
-                  d > 0 ? "num.more" : d < 0 ? "num.less" : "num",
-                  formatDelta(d, app.session.metric(app.s).unit),
-                )
+              ? changeCell(edges.total[row], edges.baseTotal[row], app.s.rel, app.session.metric(app.s).unit)
               : cell("num", edges.calls[row] ? formatCount(edges.calls[row]) : ""),
         );
         if (!diff && !phone) node.append(cell("", shareBar(edges.total[row] / (whole || 1), 0)));
@@ -218,7 +216,15 @@ export class CallersView {
           title,
           el("span.faint", { style: { "font-weight": 400 } }, `${hint} · ${formatCount(edges.length)}`),
         ),
-        rows.node,
+        edges.length
+          ? rows.node
+          : el(
+              "p.soft.none",
+              null,
+              title === "Callers"
+                ? "Nothing that was recorded calls it."
+                : "It calls nothing that was recorded.",
+            ),
       ),
     };
   }

@@ -8,6 +8,7 @@ import { readableOn } from "../parts/ink.js";
 import { change, diffColor } from "../parts/colors.js";
 import { formatShare, formatCount } from "../parts/numbers.js";
 import { flameTools } from "../parts/flame_tools.js";
+import { stepInLayout } from "../parts/steps.js";
 import { crumbBar } from "../parts/crumbs.js";
 
 const ROW = 20;
@@ -392,26 +393,18 @@ export class FlameView {
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { layout } = this;
-    const sibling = (/** @type {number} */ step) => {
-      for (let i = this.cursor + step; i >= 0 && i < layout.length; i += step)
-        if (layout.depth[i] === layout.depth[this.cursor]) return i;
-      return this.cursor;
+    const up = this.app.s.shape === "up";
+    /** @type {Record<string, 'left' | 'right' | 'in' | 'out'>} */
+    const ways = {
+      ArrowLeft: "left",
+      ArrowRight: "right",
+      ArrowUp: up ? "in" : "out",
+      ArrowDown: up ? "out" : "in",
     };
-    const firstChild = () => {
-      for (let i = this.cursor + 1; i < layout.length; i++) if (layout.parent[i] === this.cursor) return i;
-      return this.cursor;
-    };
-    const parent = () => (layout.parent[this.cursor] === NO_ROW ? this.cursor : layout.parent[this.cursor]);
-    const inward = this.app.s.shape === "up" ? "ArrowUp" : "ArrowDown";
-    const outward = this.app.s.shape === "up" ? "ArrowDown" : "ArrowUp";
-    let next = this.cursor;
-    if (event.key.startsWith("Arrow") && next < 0) next = 0;
-    else if (event.key === "ArrowLeft") next = sibling(-1);
-    else if (event.key === "ArrowRight") next = sibling(1);
-    else if (event.key === inward) next = firstChild();
-    else if (event.key === outward) next = parent();
-    else if (event.key === "Enter" && next >= 0) return this.app.zoomTo(layout.node[next], layout.func[next]);
-    else return;
+    if (event.key === "Enter" && this.cursor >= 0)
+      return this.app.zoomTo(layout.node[this.cursor], layout.func[this.cursor]);
+    if (!ways[event.key]) return;
+    const next = stepInLayout(layout, this.cursor, ways[event.key]);
     event.preventDefault();
     event.stopPropagation();
     this.moveCursor(next);

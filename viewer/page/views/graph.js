@@ -7,6 +7,8 @@ import { usePointer } from "../parts/pointer.js";
 import { readableOn } from "../parts/ink.js";
 import { change, diffColor, diffLegend, heatColor } from "../parts/colors.js";
 import { formatCount, formatDelta, formatShare } from "../parts/numbers.js";
+import { nearestPoint } from "../parts/steps.js";
+import { relativeToggle } from "../parts/toolbar.js";
 
 /** @typedef {import('../app.js').App} App */
 
@@ -14,6 +16,9 @@ const BOX_WIDTH = 168;
 const BOX_HEIGHT = 46;
 /** Below this scale the small print cannot be read. */
 const READABLE = 0.72;
+
+/** @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class GraphView {
   /** @param {App} app */
@@ -42,6 +47,7 @@ export class GraphView {
       },
       this.canvas,
     );
+    this.live = el("div.sr", { "aria-live": "polite" });
     this.legend = el("div.legend");
     usePointer(this.area, {
       hover: (x, y, event) => this.hover(this.nodeAt(x, y), event),
@@ -65,7 +71,7 @@ export class GraphView {
 
   /** @param {HTMLElement} host */
   show(host) {
-    fill(host, this.area, this.legend);
+    fill(host, this.area, this.legend, this.live);
     this.key0 = "";
     this.update(null);
   }
@@ -88,15 +94,7 @@ export class GraphView {
         (gpart) => store.set({ gpart }),
       ),
       session.isDiff(s)
-        ? segments(
-            "Difference",
-            [
-              ["abs", "Absolute"],
-              ["rel", "Relative"],
-            ],
-            s.rel ? "rel" : "abs",
-            (v) => store.set({ rel: v === "rel" }),
-          )
+        ? relativeToggle(this.app)
         : segments(
             "Colour",
             [
@@ -139,19 +137,23 @@ export class GraphView {
     const omitted = this.graph.omittedNodes
       ? `; ${formatCount(this.graph.omittedNodes)} smaller functions are not shown`
       : "";
-    /** @type {[string, string][]} */
+    const swatch = (/** @type {string} */ color) => el("i", { style: { background: color } });
     const legend = session.isDiff(s)
-      ? diffLegend(palette)
+      ? diffLegend(palette).map(([color, text]) => el("span", null, swatch(color), text))
       : [
-          [heatColor(0.02, palette.dark), "little"],
-          [heatColor(0.3, palette.dark), ""],
-          [heatColor(1, palette.dark), `much ${s.gcolor} ${session.metric(s).title}`],
+          el(
+            "span",
+            null,
+            "little",
+            el(
+              "span.ramp",
+              null,
+              ...[0.01, 0.06, 0.2, 0.5, 1].map((t) => swatch(heatColor(t, palette.dark))),
+            ),
+            `much ${s.gcolor === "self" ? "self" : "total"} ${session.metric(s).title}`,
+          ),
         ];
-    fill(
-      this.legend,
-      ...legend.map(([color, text]) => el("span", null, el("i", { style: { background: color } }), text)),
-      el("span", null, words + omitted),
-    );
+    fill(this.legend, ...legend, el("span", null, words + omitted));
     this.redraw();
   }
 
@@ -355,13 +357,29 @@ export class GraphView {
     if (event.key === "+" || event.key === "=") this.zoom(1.25, middle[0], middle[1]);
     else if (event.key === "-") this.zoom(0.8, middle[0], middle[1]);
     else if (event.key === "0") this.fit();
-    else if (event.key === "ArrowLeft") this.pan(60, 0);
-    else if (event.key === "ArrowRight") this.pan(-60, 0);
-    else if (event.key === "ArrowUp") this.pan(0, 60);
-    else if (event.key === "ArrowDown") this.pan(0, -60);
+    else if (ARROWS[event.key] && event.shiftKey)
+      this.pan(ARROWS[event.key][0] * -60, ARROWS[event.key][1] * -60);
+    else if (ARROWS[event.key]) this.step(ARROWS[event.key][0], ARROWS[event.key][1]);
+    else if (event.key === "Enter" && this.selectedNode() >= 0) this.app.toCallers(this.app.s.f);
     else return false;
     this.redraw();
     return true;
+  }
+
+  /** To the nearest box in a direction, first to the heaviest. @param {number} dx @param {number} dy */
+  step(dx, dy) {
+    const { app } = this;
+    const { nodes, sum } = this.graph;
+    if (!nodes.length) return;
+    const from = this.selectedNode();
+    const i =
+      from < 0 ? nodes.total.indexOf(Math.max(...nodes.total)) : nearestPoint(nodes.x, nodes.y, from, dx, dy);
+    const [x, y] = this.at(nodes.x[i], nodes.y[i]).map((v, k) => v * this.scale + (k ? this.y : this.x));
+    // Into sight, with some room round it.
+    this.x += Math.max(0, 80 - x) - Math.max(0, x - this.width + 80);
+    this.y += Math.max(0, 40 - y) - Math.max(0, y - this.height + 40);
+    this.live.textContent = `${app.session.label(nodes.func[i])}, ${app.value(nodes.total[i])}, ${formatShare(nodes.total[i], sum)}`;
+    app.select(nodes.func[i], true);
   }
 
   picture() {

@@ -3,6 +3,7 @@
 import { el, fill } from "../parts/dom.js";
 import { formatCount, formatTime, formatShare } from "../parts/numbers.js";
 import { visible, shorten } from "../parts/text.js";
+import { plainTable } from "../parts/grid.js";
 
 /** @typedef {import('../app.js').App} App */
 
@@ -109,7 +110,7 @@ export class RunView {
       (/** @type {number} */ a, /** @type {any} */ p) => a + (p.sampled?.lost ?? 0),
       0,
     );
-    if (lost) cards.push([formatCount(lost), "samples lost"]);
+    if (lost) cards.push([formatCount(lost), lost === 1 ? "sample lost" : "samples lost"]);
     const watched = r.processes.reduce(
       (/** @type {number} */ a, /** @type {any} */ p) => a + (p.sampled?.cpuNs ?? 0),
       0,
@@ -120,40 +121,20 @@ export class RunView {
 
   /** @param {any} r */
   processes(r) {
-    const rows = r.processes
-      .slice(0, SHOWN_ROWS)
-      .map((/** @type {any} */ p) =>
-        el(
-          "tr",
-          null,
-          el("td.num", null, p.pid),
-          el("td", null, visible(p.version || "")),
-          el("td.num", null, p.durationNs ? formatTime(p.durationNs) : ""),
-          el("td.num", null, p.exitStatus ?? ""),
-          el("td", null, collected(p)),
-          el("td", null, cost(p)),
+    return plainTable(
+      "Processes",
+      [".num pid", "Python", ".num time", ".num exit", "recorded", "cost", "command"],
+      r.processes
+        .slice(0, SHOWN_ROWS)
+        .map((/** @type {any} */ p) => [
+          p.pid,
+          visible(p.version || ""),
+          p.durationNs ? formatTime(p.durationNs) : "",
+          p.exitStatus ?? "",
+          collected(p),
+          cost(p),
           el("td.name", null, visible(shorten(p.command || p.exe || "", 300))),
-        ),
-      );
-    return el(
-      "div.scroll",
-      null,
-      el(
-        "table.grid",
-        null,
-        el(
-          "tr",
-          null,
-          el("th.num", null, "pid"),
-          el("th", null, "Python"),
-          el("th.num", null, "time"),
-          el("th.num", null, "exit"),
-          el("th", null, "recorded"),
-          el("th", null, "cost"),
-          el("th", null, "command"),
-        ),
-        ...rows,
-      ),
+        ]),
     );
   }
 
@@ -164,57 +145,31 @@ export class RunView {
       .map((/** @type {any} */ _, /** @type {number} */ i) => i)
       .sort((/** @type {number} */ a, /** @type {number} */ b) => r.threads[b].value - r.threads[a].value)
       .slice(0, SHOWN_ROWS);
-    return el(
-      "div.scroll",
-      null,
-      el(
-        "table.grid",
-        null,
-        el(
-          "tr",
-          null,
-          el("th", null, "thread"),
-          el("th.num", null, "process"),
-          el("th.num", null, "id"),
-          el("th.num", null, "recorded"),
-          el("th.num", null, "CPU"),
-          el("th.num", null, "samples"),
-          el("th.wide", null, ""),
-        ),
-        ...order.map((/** @type {number} */ i) => {
-          const t = r.threads[i];
-          return el(
-            "tr",
-            null,
-            el(
-              "td.name",
-              null,
-              el(
-                "a",
-                {
-                  href: "#",
-                  onclick: (/** @type {Event} */ e) => {
-                    e.preventDefault();
-                    this.app.reshape({ scope: `t${i}` });
-                    this.app.store.set({ view: "flame" });
-                  },
-                },
-                visible(shorten(t.name || "thread", 80)),
-              ),
-            ),
-            el("td.num", null, r.processes[t.process]?.pid ?? ""),
-            el("td.num", null, t.tid || ""),
-            el("td.num", null, formatTime(t.value)),
-            el("td.num", null, t.cpuNs ? formatTime(t.cpuNs) : ""),
-            el("td.num", null, t.samples ? formatCount(t.samples) : ""),
-            el(
-              "td",
-              null,
-              el("div.bar", null, el("i.total", { style: { width: `${(t.value / most) * 100}%` } })),
-            ),
-          );
-        }),
-      ),
+    const go = (/** @type {number} */ i) => (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.app.reshape({ scope: `t${i}` });
+      this.app.store.set({ view: "flame" });
+    };
+    return plainTable(
+      "Threads",
+      ["thread", ".num process", ".num id", ".num recorded", ".num CPU", ".num samples", ".wide "],
+      order.map((/** @type {number} */ i) => {
+        const t = r.threads[i];
+        const name = visible(shorten(t.name || "thread", 80));
+        return [
+          el("td.name", null, el("a", { href: "#", onclick: go(i) }, name)),
+          r.processes[t.process]?.pid ?? "",
+          t.tid || "",
+          formatTime(t.value),
+          t.cpuNs ? formatTime(t.cpuNs) : "",
+          t.samples ? formatCount(t.samples) : "",
+          el(
+            "div.bar",
+            { "aria-hidden": "true" },
+            el("i.total", { style: { width: `${(t.value / most) * 100}%` } }),
+          ),
+        ];
+      }),
     );
   }
 
@@ -244,7 +199,8 @@ function cost(p) {
   if (p.cost?.ownNs) words.push(`${formatTime(p.cost.ownNs)} besides`);
   if (p.sampled)
     words.push(`${formatTime(p.sampled.cpuNs)} outside it (${formatShare(p.sampled.cpuNs, p.durationNs)})`);
-  if (p.sampled?.lost) words.push(`${formatCount(p.sampled.lost)} samples lost`);
+  if (p.sampled?.lost)
+    words.push(`${formatCount(p.sampled.lost)} ${p.sampled.lost === 1 ? "sample" : "samples"} lost`);
   if (p.sampled?.partial) words.push(`${formatCount(p.sampled.partial)} partial`);
   return words.join("; ");
 }

@@ -97,7 +97,8 @@ export class StatesView {
   /** All of it, and a button per state to sort by. */
   head() {
     const { app } = this;
-    const titles = app.session.summary(app.s).stateTitles;
+    const { states, stateTitles } = app.session.summary(app.s);
+    const titles = innerWidth < 640 ? states : stateTitles;
     const button = (/** @type {number} */ k) =>
       el(
         "button.toggle",

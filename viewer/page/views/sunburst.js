@@ -7,12 +7,15 @@ import { readableOn } from "../parts/ink.js";
 import { change, diffColor } from "../parts/colors.js";
 import { formatShare } from "../parts/numbers.js";
 import { flameTools } from "../parts/flame_tools.js";
+import { stepInLayout } from "../parts/steps.js";
 import { crumbBar } from "../parts/crumbs.js";
 
 /** @typedef {import('../app.js').App} App */
 
 const TURN = Math.PI * 2;
 const MOST_RINGS = 24;
+/** A thinner ring has no room for a name. */
+const RING_PIXELS = 16;
 
 export class SunburstView {
   /** @param {App} app */
@@ -24,6 +27,7 @@ export class SunburstView {
     this.size = 300;
     /** @type {number[]} radii, of the largest */
     this.edges = [0, 1];
+    this.rings = 0;
     this.most = 1;
     this.total = 0;
     this.width = 0;
@@ -44,6 +48,7 @@ export class SunburstView {
       },
       this.canvas,
     );
+    this.live = el("div.sr", { "aria-live": "polite" });
     this.crumbs = el("div.crumbs");
     this.legend = el("div.legend");
     usePointer(this.area, {
@@ -68,7 +73,7 @@ export class SunburstView {
 
   /** @param {HTMLElement} host */
   show(host) {
-    fill(host, this.crumbs, this.area, this.legend);
+    fill(host, this.crumbs, this.area, this.legend, this.live);
     this.update(null);
   }
 
@@ -86,7 +91,7 @@ export class SunburstView {
       metric,
       root: node,
       cut: Math.max(1 / 1500, s.cut / 100),
-      depth: Math.min(s.depth || MOST_RINGS, MOST_RINGS),
+      depth: (this.rings = this.ringsWanted()),
       by: session.isDiff(s) ? "both" : "value",
     });
     this.total = this.layout.length ? this.layout.width[0] : 0;
@@ -100,6 +105,7 @@ export class SunburstView {
         this.most = Math.max(this.most, Math.abs(this.layout.value[i] - this.layout.base[i]));
     }
     this.placeRings(filled);
+    if (this.hovered >= this.layout.length) this.hovered = -1;
     this.above = this.app.callersAbove(this.view, node);
     crumbBar(this.crumbs, this.app, this.above, this.layout, this.view.totals(metric));
     const colors = this.app.colors();
@@ -108,8 +114,18 @@ export class SunburstView {
       ...colors.legend.map(([color, text]) =>
         el("span", null, el("i", { style: { background: color } }), text),
       ),
+      this.layout.deeper && innerWidth >= 640
+        ? el("span", null, "Stacks go on outside: click a ring to see more of them")
+        : null,
     );
     this.redraw();
+  }
+
+  /** As many as asked for, or as many as can be read. */
+  ringsWanted() {
+    const { depth } = this.app.s;
+    const radius = Math.min(this.area.clientWidth || 800, this.area.clientHeight || 500) / 2;
+    return Math.min(MOST_RINGS, depth || Math.max(8, Math.floor((radius * 0.8) / RING_PIXELS)));
   }
 
   /** A ring is the thicker the more of it is filled: one deep and narrow stack must not make all rings thin.
@@ -129,6 +145,7 @@ export class SunburstView {
 
   draw() {
     if (!this.area.isConnected || !this.layout) return;
+    if (this.rings !== this.ringsWanted()) return this.update(null);
     this.width = this.area.clientWidth;
     this.height = this.area.clientHeight;
     const p = canvasPainter(this.canvas, this.width, this.height);
@@ -205,7 +222,7 @@ export class SunburstView {
   }
 
   /**
-   * Across the radius where the arc is long, along it where it is short; whichever shows more of the name.
+   * Bent with the ring where the arc is long, outwards where it is short; whichever shows more of the name.
    * @param {import('../parts/paint.js').Painter} p @param {number} cx @param {number} cy @param {number} i
    * @param {number} from @param {number} to @param {number} r0 @param {number} r1 @param {string} ink
    */
@@ -215,18 +232,33 @@ export class SunburstView {
     const thick = r1 - r0;
     const r = (r0 + r1) / 2;
     const name = this.app.session.label(this.layout.func[i]);
-    const along = r * (to - from) < 13 ? "" : fitText(name, thick - 6, font);
-    // Straight text on a bent ring: no longer than the ring's thickness lets it leave the arc.
-    const bend = 2 * Math.sqrt(Math.max(0, 2 * r * (thick - 13)));
-    const chord = 2 * r * Math.sin(Math.min(Math.PI, to - from) / 2) - 6;
-    const across = thick < 13 ? "" : fitText(name, Math.min(bend, chord), font);
-    const text = across.length >= along.length ? across : along;
+    const outwards = r * (to - from) < 13 ? "" : fitText(name, thick - 6, font);
+    const bent = thick < 12 ? "" : fitText(name, Math.min(r * (to - from) - 8, r * 2.4), font);
+    const text = bent.length >= outwards.length ? bent : outwards;
     if (!text || (text.endsWith("…") && text.length < 5)) return;
-    let turn = text === across ? middle + Math.PI / 2 : middle;
-    if (Math.cos(turn) < 0) turn += Math.PI;
+    if (text === bent) return this.bentText(p, text, cx, cy, r, middle, ink, font);
+    const turn = Math.cos(middle) < 0 ? middle + Math.PI : middle;
     p.turned(turn, cx + r * Math.cos(middle), cy + r * Math.sin(middle), () =>
       p.text(text, 0, 0, ink, font, "center"),
     );
+  }
+
+  /**
+   * Letter by letter along the circle; in the lower half the other way round, so that nothing stands on its head.
+   * @param {import('../parts/paint.js').Painter} p @param {string} text @param {number} cx @param {number} cy
+   * @param {number} r @param {number} middle angle @param {string} ink @param {import('../parts/paint.js').Font} font
+   */
+  bentText(p, text, cx, cy, r, middle, ink, font) {
+    const way = Math.sin(middle) > 0 ? -1 : 1;
+    let at = -p.measure(text, font) / 2;
+    for (const letter of text) {
+      const width = p.measure(letter, font);
+      const angle = middle + (way * (at + width / 2)) / r;
+      p.turned(angle + (way * Math.PI) / 2, cx + r * Math.cos(angle), cy + r * Math.sin(angle), () =>
+        p.text(letter, 0, 0, ink, font, "center"),
+      );
+      at += width;
+    }
   }
 
   /** @param {import('../parts/paint.js').Painter} p @param {number} cx @param {number} cy */
@@ -286,6 +318,7 @@ export class SunburstView {
   click(i) {
     if (i < 0) return;
     this.app.tip.hide();
+    this.hovered = -1;
     if (i === 0) this.out();
     else this.app.zoomTo(this.layout.node[i], this.layout.func[i]);
   }
@@ -300,9 +333,24 @@ export class SunburstView {
   /** @param {KeyboardEvent} event */
   key(event) {
     if (event.key === "Escape" || event.key === "Backspace") return this.out();
+    /** @type {Record<string, 'left' | 'right' | 'in' | 'out'>} */
+    const ways = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "in", ArrowDown: "out" };
     if (event.key === "0") this.app.store.set({ n: 0 });
+    else if (event.key === "Enter" && this.hovered >= 0) this.click(this.hovered);
+    else if (ways[event.key]) this.step(stepInLayout(this.layout, this.hovered, ways[event.key]));
     else return false;
     return true;
+  }
+
+  /** To another ring by keyboard: up is outwards, as at the top of the picture. @param {number} i */
+  step(i) {
+    const { app, layout } = this;
+    this.hovered = i;
+    app.lastPath = [...this.view.path(layout.node[i])];
+    const name = layout.func[i] ? app.session.label(layout.func[i]) : app.scopeTitle();
+    this.live.textContent = `${name}, ${app.value(layout.value[i])}, ${formatShare(layout.value[i], this.total)} of what is shown`;
+    if (layout.func[i]) app.select(layout.func[i], true);
+    this.redraw();
   }
 
   picture() {

@@ -1,9 +1,10 @@
 // The table of functions: one row each, sorted and narrowed in the page, only rows in sight as elements.
 
 import { el, fill } from "../parts/dom.js";
-import { Rows, sortHead, cell, shareBar } from "../parts/rows.js";
-import { formatCount, formatDelta, formatPercent, formatTime } from "../parts/numbers.js";
+import { Rows, sortHead, cell, changeCell, shareBar } from "../parts/rows.js";
+import { formatCount, formatPercent, formatTime } from "../parts/numbers.js";
 import { stateBar } from "../parts/details.js";
+import { relativeToggle } from "../parts/toolbar.js";
 
 /** @typedef {import('../app.js').App} App */
 /**
@@ -139,7 +140,7 @@ export class TableView {
       list.push({
         key: "calls",
         title: "calls",
-        width: "104px",
+        width: "98px",
         num: true,
         hint: "Entries; behind the slash those that were not recursive",
         by: (i) => t.calls[i],
@@ -153,7 +154,7 @@ export class TableView {
     list.push({
       key: "self",
       title: "self",
-      width: "74px",
+      width: "66px",
       num: true,
       hint: "Without what it called",
       by: (i) => t.self[i],
@@ -162,7 +163,7 @@ export class TableView {
     list.push({
       key: "selfp",
       title: "%",
-      width: "44px",
+      width: "40px",
       num: true,
       fixed: true,
       by: (i) => t.self[i],
@@ -172,7 +173,7 @@ export class TableView {
     list.push({
       key: "total",
       title: "total",
-      width: "74px",
+      width: "66px",
       num: true,
       hint: "With what it called",
       by: (i) => t.total[i],
@@ -182,7 +183,7 @@ export class TableView {
       list.push({
         key: "totalp",
         title: "%",
-        width: "44px",
+        width: "40px",
         num: true,
         fixed: true,
         by: (i) => t.total[i],
@@ -193,7 +194,7 @@ export class TableView {
       list.push({
         key: "bar",
         title: "",
-        width: "minmax(70px, 110px)",
+        width: "minmax(48px, 80px)",
         fixed: true,
         by: () => 0,
         show: (i) => shareBar(t.total[i] / most, t.self[i] / most),
@@ -202,7 +203,7 @@ export class TableView {
       list.push({
         key: "percall",
         title: "per call",
-        width: "74px",
+        width: "66px",
         num: true,
         hint: "Total per call that was not recursive",
         by: (i) => t.total[i] / (t.primitive[i] || t.calls[i] || 1),
@@ -220,7 +221,7 @@ export class TableView {
     list.push({
       key: "name",
       title: "function",
-      width: "minmax(140px, 1fr)",
+      width: "minmax(150px, 2.6fr)",
       by: (i) => session.label(t.func[i]).toLowerCase(),
       show: (i) => this.nameCell(t.func[i], phone),
     });
@@ -228,7 +229,7 @@ export class TableView {
       list.push({
         key: "place",
         title: "where",
-        width: session.isDiff(s) ? "minmax(80px, 150px)" : "minmax(90px, 210px)",
+        width: "minmax(84px, 1fr)",
         by: (i) => placeKey(session.functions[t.func[i]]),
         show: (i) => cell("soft.name", session.place(t.func[i]).slice(0, 300)),
       });
@@ -258,22 +259,13 @@ export class TableView {
     const relative = this.app.s.rel;
     const by = (/** @type {any} */ now, /** @type {any} */ base) => (/** @type {number} */ i) =>
       relative ? (base[i] ? now[i] / base[i] : now[i] ? Infinity : 0) : now[i] - base[i];
-    const show = (/** @type {any} */ now, /** @type {any} */ base) => (/** @type {number} */ i) => {
-      const d = now[i] - base[i];
-      const text = relative
-        ? base[i]
-          ? `${d > 0 ? "+" : "−"}${Math.abs((d / base[i]) * 100).toFixed(1)} %`
-          : now[i]
-            ? "new"
-            : ""
-        : formatDelta(d, metric.unit);
-      return cell(d > 0 ? "num.more" : d < 0 ? "num.less" : "num", d ? text : "0");
-    };
+    const show = (/** @type {any} */ now, /** @type {any} */ base) => (/** @type {number} */ i) =>
+      changeCell(now[i], base[i], relative, metric.unit);
     return [
       {
         key: "change",
         title: "self ±",
-        width: "84px",
+        width: "76px",
         num: true,
         hint: "Change of self",
         by: by(t.self, t.baseSelf),
@@ -282,7 +274,7 @@ export class TableView {
       {
         key: "tchange",
         title: "total ±",
-        width: "84px",
+        width: "76px",
         num: true,
         hint: "Change of total",
         by: by(t.total, t.baseTotal),
@@ -310,19 +302,7 @@ export class TableView {
   }
 
   tools() {
-    const { s, store, session } = this.app;
-    if (!session.isDiff(s)) return [];
-    return [
-      el(
-        "button.toggle",
-        {
-          type: "button",
-          "aria-pressed": s.rel ? "true" : "false",
-          onclick: () => store.set({ rel: !s.rel }),
-        },
-        "Relative",
-      ),
-    ];
+    return this.app.session.isDiff(this.app.s) ? [relativeToggle(this.app)] : [];
   }
 
   drawn() {

@@ -1,8 +1,9 @@
 // Top-down and bottom-up trees. Children are asked of the engine when a branch is opened; rows exist only in sight.
 
 import { el, fill } from "../parts/dom.js";
-import { Rows, sortHead, cell, shareBar } from "../parts/rows.js";
-import { formatCount, formatDelta, formatPercent } from "../parts/numbers.js";
+import { Rows, sortHead, cell, changeCell, shareBar } from "../parts/rows.js";
+import { formatCount, formatPercent } from "../parts/numbers.js";
+import { relativeToggle } from "../parts/toolbar.js";
 
 /** @typedef {import('../app.js').App} App */
 /** @typedef {{node: number, func: number, value: number, self: number, calls: number, base: number, children: number, level: number, open: boolean}} Branch */
@@ -59,16 +60,21 @@ export class TreeView {
     const phone = innerWidth < 640;
     const template = phone
       ? "70px 44px minmax(200px, 1fr)"
-      : `78px 48px 78px 48px ${diff ? "90px" : "90px minmax(60px, 90px)"} minmax(220px, 1fr)`;
+      : `72px 44px ${this.bottomUp ? "" : "72px 44px"} ${diff ? "80px" : "80px minmax(50px, 80px)"} minmax(220px, 1fr)`;
     /** @type {{key: string, title: string, num?: boolean, fixed: boolean}[]} */
     const columns = [
-      ["total", this.metric.unit === "ns" ? "total" : this.metric.title],
+      // What is at the bottom is time of a function itself, and above it the part of that which a caller led to.
+      ["total", this.metric.unit !== "ns" ? this.metric.title : this.bottomUp ? "self" : "total"],
       ["totalp", "%"],
       ...(phone
         ? []
         : [
-            ["self", "self"],
-            ["selfp", "%"],
+            ...(this.bottomUp
+              ? []
+              : [
+                  ["self", "self"],
+                  ["selfp", "%"],
+                ]),
             ["calls", diff ? "change" : "calls"],
           ]),
     ].map(([k, title]) => ({ key: k, title, num: true, fixed: true }));
@@ -189,15 +195,15 @@ export class TreeView {
     if (app.session.matches(app.s).has[branch.func]) node.classList.add("hit");
     node.append(cell("num", app.value(branch.value)), cell("num.soft", formatPercent(branch.value, whole)));
     if (!phone) {
-      const d = branch.value - branch.base;
+      if (!this.bottomUp)
+        node.append(cell("num", app.value(branch.self)), cell("num.soft", formatPercent(branch.self, whole)));
       node.append(
-        cell("num", app.value(branch.self)),
-        cell("num.soft", formatPercent(branch.self, whole)),
         diff
-          ? cell(d > 0 ? "num.more" : d < 0 ? "num.less" : "num", formatDelta(d, this.metric.unit))
+          ? changeCell(branch.value, branch.base, app.s.rel, this.metric.unit)
           : cell("num", branch.calls ? formatCount(branch.calls) : ""),
       );
-      if (!diff) node.append(cell("", shareBar(branch.value / (whole || 1), branch.self / (whole || 1))));
+      const self = this.bottomUp ? branch.value : branch.self;
+      if (!diff) node.append(cell("", shareBar(branch.value / (whole || 1), self / (whole || 1))));
     }
     const twist = el(
       "button.twist",
@@ -226,6 +232,10 @@ export class TreeView {
         el("span.place", null, app.session.place(branch.func).slice(0, 120)),
       ),
     );
+  }
+
+  tools() {
+    return this.app.session.isDiff(this.app.s) ? [relativeToggle(this.app)] : [];
   }
 
   drawn() {

@@ -1,12 +1,35 @@
-// What threads waited for, and the hottest expressions: tables of the whole run.
+// What threads waited for: a table of the whole run.
 
 import { el, fill } from "../parts/dom.js";
 import { formatCount, formatPercent, formatTime } from "../parts/numbers.js";
 import { visible, shorten } from "../parts/text.js";
+import { plainTable } from "../parts/grid.js";
+import { wholeTime } from "../parts/spots.js";
 
 /** @typedef {import('../app.js').App} App */
 
-const SHOWN_WAITS = 300;
+const SHOWN_PLACES = 300;
+const SHOWN_DETAILS = 50;
+
+/** @typedef {{func: number, line: number, state: number, samples: number, ns: number, waits: any[]}} Place */
+
+/** A place waits for many things with names of their own, such as connections: one row for all of them.
+ * @param {any[]} waits @returns {Place[]} */
+function byPlace(waits) {
+  /** @type {Map<string, Place>} */
+  const places = new Map();
+  for (const wait of waits) {
+    const { func, line, state } = wait;
+    const key = `${func} ${line} ${state}`;
+    /** @type {Place} */
+    const place = places.get(key) ?? { func, line, state, samples: 0, ns: 0, waits: [] };
+    place.samples += wait.samples;
+    place.ns += wait.ns;
+    place.waits.push(wait);
+    places.set(key, place);
+  }
+  return [...places.values()].sort((a, b) => b.ns - a.ns);
+}
 
 export class WaitsView {
   /** @param {App} app */
@@ -15,10 +38,6 @@ export class WaitsView {
     this.id = "waits";
     /** @type {any[]} */
     this.waits = [];
-    /** @type {any[]} */
-    this.spots = [];
-    /** @type {Map<string, string[]>} */
-    this.sources = new Map();
     /** @type {HTMLElement} */
     this.host = el("div");
     this.title = "Waits";
@@ -27,10 +46,7 @@ export class WaitsView {
 
   /** Where something was waited for. */
   offered() {
-    const summary = this.app.session.summary(this.app.s);
-    return (
-      !!summary && (summary.waits?.length > 0 || (Array.isArray(summary.spots) && summary.spots.length > 0))
-    );
+    return this.app.session.summary(this.app.s)?.waits?.length > 0;
   }
 
   /** @param {HTMLElement} host */
@@ -43,18 +59,12 @@ export class WaitsView {
   update(_changed) {
     const { s, session } = this.app;
     const summary = session.summary(s);
-    const number = Number(s.scope.slice(1));
-    const process = s.scope[0] === "p" ? number : s.scope[0] === "t" ? summary.threads[number]?.process : -1;
+    const process = session.processOf(s);
     const found = session.matches(s);
-    const fits = (/** @type {any} */ w) =>
-      (process < 0 || w.process === process) &&
-      (!found.pattern || found.has[w.func] || found.pattern.test(w.detail ?? ""));
-    this.waits = summary.waits.filter(fits);
-    this.spots = Array.isArray(summary.spots) ? summary.spots.filter(fits) : [];
-    const whole = summary.threads.reduce(
-      (/** @type {number} */ a, /** @type {any} */ t) =>
-        a + (process < 0 || t.process === process ? t.value : 0),
-      0,
+    this.waits = summary.waits.filter(
+      (/** @type {any} */ w) =>
+        (process < 0 || w.process === process) &&
+        (!found.pattern || found.has[w.func] || found.pattern.test(w.detail ?? "")),
     );
     fill(
       this.host,
@@ -67,9 +77,7 @@ export class WaitsView {
           null,
           "Each place with what it waited for, the longest first. Shares are of all recorded time.",
         ),
-        this.waits.length ? this.waitTable(summary, whole) : el("p.soft", null, "Nothing with a name."),
-        this.spots.length ? el("h1", { style: { "margin-top": "28px" } }, "Hottest expressions") : null,
-        this.spots.length ? this.spotTable(whole) : null,
+        this.waits.length ? this.table(summary) : el("p.soft", null, "Nothing with a name."),
       ),
     );
   }
@@ -94,102 +102,67 @@ export class WaitsView {
     );
   }
 
-  /** @param {any} summary @param {number} whole */
-  waitTable(summary, whole) {
-    return el(
-      "div.scroll",
-      null,
-      el(
-        "table.grid",
-        null,
-        el(
-          "tr",
-          null,
-          el("th.num", null, "time"),
-          el("th.num", null, "%"),
-          el("th.num", null, "samples"),
-          el("th", null, "state"),
-          el("th", null, "where"),
-          el("th", null, "for what"),
-        ),
-        ...this.waits.slice(0, SHOWN_WAITS).map((/** @type {any} */ w) => {
-          const k = typeof w.state === "number" ? w.state : summary.states.indexOf(w.state);
-          return el(
-            "tr",
-            null,
-            el("td.num", null, formatTime(w.ns)),
-            el("td.num", null, formatPercent(w.ns, whole)),
-            el("td.num", null, formatCount(w.samples)),
-            el(
-              "td",
-              { style: { "white-space": "nowrap" } },
-              el("i.swatch", { style: { background: this.app.palette.states[k] } }),
-              ` ${summary.states[k] ?? ""}`,
-            ),
-            this.place(w),
-            el("td.name", null, visible(shorten(w.detail, 300))),
-          );
+  /** @param {any} summary */
+  table(summary) {
+    const whole = wholeTime(this.app.session, this.app.s);
+    const phone = innerWidth < 640;
+    const state = (/** @type {number} */ k) => [
+      el("i.swatch", { style: { background: this.app.palette.states[k] } }),
+      ` ${summary.states[k] ?? ""}`,
+    ];
+    return plainTable(
+      "Waits",
+      phone
+        ? [".num time", ".num %", "where, and for what"]
+        : [".num time", ".num %", ".num samples", "state", "where", "for what"],
+      byPlace(this.waits)
+        .slice(0, SHOWN_PLACES)
+        .map((w) => {
+          const numbers = [formatTime(w.ns), formatPercent(w.ns, whole)];
+          const place = this.place(w);
+          const details = el(phone ? "div.name" : "td.name", null, ...this.details(w));
+          if (!phone)
+            return [
+              ...numbers,
+              formatCount(w.samples),
+              el("td.state", null, ...state(w.state)),
+              place,
+              details,
+            ];
+          place.append(el("div", null, ...state(w.state)), details);
+          return [...numbers, place];
         }),
-      ),
     );
   }
 
-  /** @param {number} whole */
-  spotTable(whole) {
-    return el(
-      "div.scroll",
-      null,
+  /** @param {Place} place */
+  details({ waits }) {
+    const text = (/** @type {any} */ w) => visible(shorten(w.detail, 300));
+    if (waits.length === 1) return [text(waits[0])];
+    const rest = waits.length - SHOWN_DETAILS;
+    return [
       el(
-        "table.grid",
+        "details",
         null,
         el(
-          "tr",
+          "summary",
           null,
-          el("th.num", null, "time"),
-          el("th.num", null, "%"),
-          el("th.num", null, "samples"),
-          el("th", null, "where"),
-          el("th", null, "expression"),
+          text(waits[0]),
+          el("span.faint", null, ` and ${formatCount(waits.length - 1)} more`),
         ),
-        ...this.spots
-          .slice(0, SHOWN_WAITS)
-          .map((/** @type {any} */ w) =>
-            el(
-              "tr",
-              null,
-              el("td.num", null, formatTime(w.ns)),
-              el("td.num", null, formatPercent(w.ns, whole)),
-              el("td.num", null, formatCount(w.samples)),
-              this.place(w),
-              el("td", null, el("code", null, this.expression(w))),
-            ),
-          ),
+        el(
+          "ul.plainlist",
+          null,
+          ...waits
+            .slice(0, SHOWN_DETAILS)
+            .map((w) => el("li", null, el("span.num.soft", null, formatTime(w.ns)), text(w))),
+          rest > 0 ? el("li.faint", null, `${formatCount(rest)} more, each shorter`) : null,
+        ),
       ),
-    );
-  }
-
-  /** The text of it, if the source is in the recording. @param {any} spot */
-  expression(spot) {
-    const { session, s } = this.app;
-    const info = session.functions[spot.func];
-    if (!this.sources.has(info.file))
-      this.sources.set(
-        info.file,
-        info.file
-          ? (session.engine.source(session.options(s).recording, info.file).text ?? "").split("\n")
-          : [],
-      );
-    const line = this.sources.get(info.file)?.[spot.line - 1] ?? "";
-    if (!spot.column || !spot.endColumn || spot.endLine !== spot.line)
-      return visible(shorten(line.trim(), 160));
-    // Columns count bytes of UTF-8.
-    const bytes = new TextEncoder().encode(line);
-    return visible(
-      shorten(new TextDecoder().decode(bytes.subarray(spot.column - 1, spot.endColumn - 1)), 160),
-    );
+    ];
   }
 
   drawn() {
-    return { waits: this.waits, spots: this.spots.length };
+    return { waits: this.waits, places: byPlace(this.waits) };
   }
 }
