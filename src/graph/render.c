@@ -12,6 +12,15 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "os/library.h"
+
+#define FUNCTIONS(X)                                                                               \
+    X(agclose) X(agmemread) X(agseterrf) X(gvContext) X(gvFreeLayout) X(gvLayout) X(gvPluginList)  \
+    X(gvRender)
+
+static struct {
+    FUNCTIONS(FM_LIBRARY_POINTER)
+} graphviz;
 
 /* Cairo's pictures have at most so many pixels in a row or column. */
 #define PIXELS_MAX 32000.0
@@ -41,6 +50,8 @@ int fm_graph_format_of_path(const char *file)
     const char *dot = strrchr(file, '.'), *slash = strrchr(file, '/');
     return dot && (!slash || dot > slash + 1) && dot > file ? fm_graph_format_named(dot + 1) : -1;
 }
+
+static const char *const functions[] = { FUNCTIONS(FM_LIBRARY_NAME) };
 
 /* ---- what Graphviz says ---- */
 
@@ -89,7 +100,7 @@ static bool has_plugin(GVC_t *gvc, const char *kind, const char *name)
 {
     int n = 0;
     bool found = false;
-    char **list = gvPluginList(gvc, kind, &n, NULL);
+    char **list = graphviz.gvPluginList(gvc, kind, &n, NULL);
     for (int i = 0; i < n; i++) {
         found = found || strcasecmp(list[i], name) == 0;
         free(list[i]);
@@ -124,18 +135,18 @@ static int draw(GVC_t *gvc, graph_t *g, enum fm_graph_format format, struct fm_b
 {
     char *bytes = NULL;
     size_t len = 0;
-    if (gvLayout(gvc, g, "dot") != 0)
+    if (graphviz.gvLayout(gvc, g, "dot") != 0)
         return fm_error_set(err, FM_UNSUPPORTED, "Graphviz cannot lay out the graph");
     if (format == FM_GRAPH_PNG)
         fit(g);
     FILE *stream = open_memstream(&bytes, &len);
-    int status = stream ? gvRender(gvc, g, devices[format], stream) : -1;
+    int status = stream ? graphviz.gvRender(gvc, g, devices[format], stream) : -1;
     if (!stream || fclose(stream) != 0 || status != 0 || !len)
         fm_error_set(err, FM_UNSUPPORTED, "Graphviz cannot draw the graph as %s", devices[format]);
     else
         fm_buffer_add(out, bytes, len);
     free(bytes);
-    gvFreeLayout(gvc, g);
+    graphviz.gvFreeLayout(gvc, g);
     return err->status;
 }
 
@@ -157,7 +168,7 @@ static GVC_t *context(void)
 {
     static GVC_t *gvc;
     if (!gvc)
-        gvc = gvContext();
+        gvc = graphviz.gvContext();
     return gvc;
 }
 
@@ -169,11 +180,11 @@ static int render(const char *dot, enum fm_graph_format format, struct fm_buffer
         return fm_error_set(err, FM_UNSUPPORTED, "Graphviz does not start");
     if (check_plugins(gvc, format, err) < 0)
         return err->status;
-    graph_t *g = agmemread(dot);
+    graph_t *g = graphviz.agmemread(dot);
     if (!g)
         return fm_error_set(err, FM_UNSUPPORTED, "Graphviz does not read its own language");
     draw(gvc, g, format, out, err);
-    agclose(g);
+    graphviz.agclose(g);
     return err->status;
 }
 
@@ -187,11 +198,14 @@ int fm_graph_render(const char *dot, enum fm_graph_format format, struct fm_buff
         fm_buffer_add_text(out, dot);
         return 0;
     }
+    if (!graphviz.gvContext && fm_library_load(&graphviz, FM_COUNT(functions), functions, FM_LIBGVC,
+                                               "Graphviz's library", "libgvc6", err) < 0)
+        return err->status;
     said[0] = '\0';
     int old = silence();
-    agusererrf before = agseterrf(hear);
+    agusererrf before = graphviz.agseterrf(hear);
     int status = render(dot, format, out, err);
-    agseterrf(before);
+    graphviz.agseterrf(before);
     unsilence(old);
     if (status < 0 && *said && strstr(err->text, "plug-in") == NULL) {
         struct fm_error reason = *err;

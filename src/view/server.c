@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "os/library.h"
 #include "report/json_text.h"
 #include "view/assets.h"
 
@@ -18,6 +19,16 @@
 #define MAX_CONNECTIONS 64u
 #define TIMEOUT_S       60u
 #define BACKLOG         64
+
+#define FUNCTIONS(X)                                                                               \
+    X(MHD_add_response_header) X(MHD_create_response_from_buffer) X(MHD_destroy_response)          \
+    X(MHD_lookup_connection_value) X(MHD_queue_response) X(MHD_start_daemon) X(MHD_stop_daemon)
+
+static struct {
+    FUNCTIONS(FM_LIBRARY_POINTER)
+} http;
+
+static const char *const functions[] = { FUNCTIONS(FM_LIBRARY_NAME) };
 
 struct fm_server {
     struct MHD_Daemon *daemon;
@@ -32,28 +43,28 @@ struct fm_server {
 
 static void add_headers(const struct fm_server *s, struct MHD_Response *r, const char *type)
 {
-    MHD_add_response_header(r, "Content-Type", type);
-    MHD_add_response_header(r, "Content-Security-Policy", s->policy.data);
-    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(r, "X-Frame-Options", "DENY");
-    MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
-    MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
-    MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
-    MHD_add_response_header(r, "Cache-Control", "no-store");
+    http.MHD_add_response_header(r, "Content-Type", type);
+    http.MHD_add_response_header(r, "Content-Security-Policy", s->policy.data);
+    http.MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    http.MHD_add_response_header(r, "X-Frame-Options", "DENY");
+    http.MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    http.MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+    http.MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
+    http.MHD_add_response_header(r, "Cache-Control", "no-store");
 }
 
 static enum MHD_Result answer(const struct fm_server *s, struct MHD_Connection *c, unsigned status,
                               const char *type, const void *bytes, size_t len)
 {
     struct MHD_Response *r =
-        MHD_create_response_from_buffer(len, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
+        http.MHD_create_response_from_buffer(len, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
     if (!r)
         return MHD_NO;
     add_headers(s, r, type);
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        MHD_add_response_header(r, "Allow", "GET, HEAD");
-    enum MHD_Result result = MHD_queue_response(c, status, r);
-    MHD_destroy_response(r);
+        http.MHD_add_response_header(r, "Allow", "GET, HEAD");
+    enum MHD_Result result = http.MHD_queue_response(c, status, r);
+    http.MHD_destroy_response(r);
     return result;
 }
 
@@ -78,7 +89,7 @@ static bool is_token(const struct fm_server *s, const char *text)
 
 static bool is_our_host(const struct fm_server *s, struct MHD_Connection *c)
 {
-    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    const char *host = http.MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
     return host && (strcmp(host, s->host[0]) == 0 || strcasecmp(host, s->host[1]) == 0);
 }
 
@@ -197,6 +208,9 @@ static int prepare(struct fm_server *s, struct fm_error *err)
 struct fm_server *fm_server_start(const struct fm_contents *contents, uint16_t port,
                                   struct fm_error *err)
 {
+    if (!http.MHD_start_daemon && fm_library_load(&http, FM_COUNT(functions), functions, FM_LIBMICROHTTPD,
+                                                  "GNU libmicrohttpd", "libmicrohttpd12", err) < 0)
+        return NULL;
     struct fm_server *s = fm_calloc(1, sizeof *s);
     s->contents = contents;
     int fd = prepare(s, err) < 0 ? -1 : listen_on(s, port, err);
@@ -208,7 +222,7 @@ struct fm_server *fm_server_start(const struct fm_contents *contents, uint16_t p
     snprintf(s->host[1], sizeof s->host[1], "localhost:%u", s->port);
     fm_buffer_addf(&s->address, "http://127.0.0.1:%u/%s/", s->port, s->token);
     s->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL, handle, s,
+        http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL, handle, s,
                          MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
                          MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, MHD_OPTION_END);
     if (!s->daemon) {
@@ -225,7 +239,7 @@ void fm_server_stop(struct fm_server *s)
     if (!s)
         return;
     if (s->daemon)
-        MHD_stop_daemon(s->daemon);
+        http.MHD_stop_daemon(s->daemon);
     fm_buffer_release(&s->address);
     fm_buffer_release(&s->policy);
     fm_buffer_release(&s->engine);

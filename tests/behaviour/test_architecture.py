@@ -29,6 +29,8 @@ MAY_USE = {
 EXCEPTIONS = {
     ("formats/formats.c", "os/output.h"),  # files that appear whole or not at all
     ("view/onefile.c", "os/output.h"),  # the same
+    ("graph/render.c", "os/library.h"),  # loads Graphviz when it is needed
+    ("view/server.c", "os/library.h"),  # the same for the HTTP server
     ("library/library.c", "agent/bridge_abi.h"),  # the functions it exports, as the agent sees them
 }
 # What the agent may take from a folder: the layout of the live store, not the reader of files.

@@ -1,11 +1,11 @@
 """The oracle, in short: every program whose truth is known, on every Python that the sampler reads.
 
-Half a second each at the highest rate, on a machine that may be busy: more than one stack in 500 that
-cannot exist is a failure (samplers that follow pointers have one in 20 to 100). Shares get six standard
-deviations (by chance one of 500 million fails) and, on top, SLACK for what a loaded machine does to a
-short window. Programs that give their processor up get more: where all processors are taken, a sampler
-runs when the program does not. BIASED names what is known to be wrong still, with its size:
-docs/accuracy.md. tests/oracle/judge.py is the long and strict version, with the peers.
+Half a second each at the highest rate, on a machine that may be busy: stacks that cannot exist are a failure
+when they are more than one in RAREST (samplers that follow pointers have one in 20 to 100; at rest there is none
+in a million, docs/accuracy.md). Shares get six standard deviations (by chance one of 500 million fails) and, on
+top, SLACK for what a loaded machine does to a short window. Programs that give their processor up get more: where
+all processors are taken, a sampler runs when the program does not. BIASED names what is known to be off still.
+tests/oracle/judge.py is the long and strict version, with the peers.
 """
 
 import sys
@@ -24,12 +24,13 @@ SECONDS = 0.5
 SIGMAS = 6
 SLACK = {"sleeps": 0.3, "free_threads": 0.3, "gil_fight": 0.3, "threads": 0.2, "rhythm": 0.15}
 SLACK_OTHERS = 0.03
-RAREST = 500  # one impossible stack in so many samples
-# A stack that is hundreds of frames deep for microseconds is seen too seldom; on 3.9 and 3.10, where frames
-# lie anywhere, so is whatever is quick; and at the highest rate some generators and coroutines.
-BIASED = {"deep": 0.6, "generators": 0.15, "coroutines": 0.2}
-BIASED_3_9 = {"deep": 0.8, "generators": 0.3, "coroutines": 0.45, "short": 0.35, "recursion": 0.65,
-              "short_lived": 0.7}
+RAREST = 20_000  # one impossible stack in so many samples
+RAREST_3_9 = 2_000
+# A stack that is hundreds of frames deep for microseconds is seen too seldom. On 3.9 and 3.10, where frames lie
+# anywhere, that holds for recursions in general, and for code objects that are gone within microseconds.
+BIASED = {"deep": 0.12, "generators": 0.03, "coroutines": 0.03}
+BIASED_3_9 = {"deep": 0.4, "recursion": 0.2, "short_lived": 0.15, "generators": 0.05, "coroutines": 0.05,
+              "short": 0.05}
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,10 @@ def test_stacks_can_exist_and_shares_are_right(name, version, interpreters, tmp_
         program.finish()
         verdict = truth.judge(program, profile, start, end)
     assert verdict.samples > 100, profile.says
-    assert verdict.impossible * RAREST <= verdict.samples, verdict.examples
-    slack = SLACK.get(name, SLACK_OTHERS)
-    slack += (BIASED_3_9 if version in ("3.9", "3.10") else BIASED).get(name, 0)
+    old = version in ("3.9", "3.10")
+    allowed = 1 + verdict.samples // (RAREST_3_9 if old else RAREST)
+    assert verdict.impossible <= allowed, verdict.examples
+    slack = SLACK.get(name, SLACK_OTHERS) + (BIASED_3_9 if old else BIASED).get(name, 0)
     for share in verdict.shares:
         assert abs(share.error) <= share.half_width(SIGMAS) + slack, share
 

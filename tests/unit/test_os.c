@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cpython/marks.h"
+#include "os/library.h"
 #include "os/elf.h"
 #include "os/image.h"
 #include "os/maps.h"
@@ -433,9 +434,41 @@ static void test_descendants(void **state)
     close(ends[1]);
 }
 
+/* ---- libraries ---- */
+
+static void test_library_is_loaded_when_needed(void **state)
+{
+    (void)state;
+    struct {
+        double (*cos)(double);
+        double (*sqrt)(double);
+    } math;
+    static const char *const names[] = { "cos", "sqrt" };
+    struct fm_error err = FM_ERROR_INIT;
+    assert_int_equal(fm_library_load(&math, 2, names, "libm.so.6", "Mathematics", "libc6", &err), 0);
+    assert_true(math.cos(0) == 1 && math.sqrt(9) == 3);
+}
+
+static void test_library_that_is_not_there(void **state)
+{
+    (void)state;
+    void *pointers[1];
+    static const char *const names[] = { "fm_no_such_function" };
+    struct fm_error err = FM_ERROR_INIT;
+    assert_int_equal(fm_library_load(pointers, 1, names, "libnone.so.9", "None", "libnone9", &err),
+                     FM_UNSUPPORTED);
+    assert_string_equal(err.text, "None is not here (libnone.so.9); install it (Debian, Ubuntu: libnone9)");
+    struct fm_error other = FM_ERROR_INIT;
+    assert_int_equal(fm_library_load(pointers, 1, names, "libm.so.6", "Mathematics", "libc6", &other),
+                     FM_UNSUPPORTED);
+    assert_string_equal(other.text, "Mathematics (libm.so.6) lacks fm_no_such_function");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_library_is_loaded_when_needed),
+        cmocka_unit_test(test_library_that_is_not_there),
         cmocka_unit_test(test_maps_parse),
         cmocka_unit_test(test_maps_refuse),
         cmocka_unit_test(test_remote_batches),
