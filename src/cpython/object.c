@@ -219,12 +219,35 @@ int64_t fm_dict_count(const struct fm_heap *t, fm_addr dict)
     return (int64_t)used;
 }
 
+enum { LENGTHS = 128 }; /* of keys that are read at once */
+
+/* The lengths of `n` keys, as if all were of type str; one that cannot be read has 0 and ends the list. */
+static size_t key_lengths(const struct fm_heap *t, const struct fm_item *items, size_t n, uint64_t *lengths)
+{
+    struct fm_span spans[LENGTHS];
+    n = n < LENGTHS ? n : LENGTHS;
+    for (size_t i = 0; i < n; i++)
+        spans[i] = (struct fm_span){ items[i].key + t->layout->unicode_length, &lengths[i], 8 };
+    int got = fm_remote_read_spans(t->remote, spans, (int)n);
+    if (got == (int)n)
+        return n;
+    got = got < 0 ? 0 : got;
+    lengths[got] = 0;
+    return (size_t)got + 1;
+}
+
+/* Most keys are told apart by their lengths, which many at a time are read of. */
 static fm_addr items_find(const struct fm_heap *t, const struct fm_items *items, const char *key)
 {
+    uint64_t lengths[LENGTHS];
     char text[128];
-    for (size_t i = 0; i < items->len; i++) {
-        if (fm_object_text(t, items->data[i].key, text, sizeof text) && strcmp(text, key) == 0)
-            return items->data[i].value;
+    for (size_t i = 0, n = 0; i < items->len; i += n) {
+        n = key_lengths(t, items->data + i, items->len - i, lengths);
+        for (size_t k = 0; k < n; k++) {
+            if (lengths[k] == strlen(key) &&
+                fm_object_text(t, items->data[i + k].key, text, sizeof text) && strcmp(text, key) == 0)
+                return items->data[i + k].value;
+        }
     }
     return 0;
 }
