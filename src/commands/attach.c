@@ -107,7 +107,7 @@ static struct fm_profile *profile_now(struct attach *a)
     return p;
 }
 
-/* Write it, and do so again when ten times as long has passed as it took, at least. */
+/* Write it, and do so again when 200 times as long has passed as it took, at least. */
 static int save(struct attach *a, struct fm_error *err)
 {
     uint64_t begin_ns = fm_clock_ns();

@@ -149,6 +149,8 @@ static int settle(struct fm_run_output *output, bool force, const struct fm_prof
                   struct fm_error *err)
 {
     struct stat st;
+    if (strcmp(output->path, "-") == 0) /* the program's own output goes there */
+        return fm_error_set(err, FM_USAGE, "-o needs the name of a file");
     output->format = fm_format_of_path(output->path);
     if (output->format && !output->format->save)
         return fm_error_set(err, FM_UNSUPPORTED, "%s: %s can be read but not written",

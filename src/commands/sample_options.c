@@ -69,7 +69,8 @@ bool fm_option_flag(const char *name, char **words, int *at)
 
 static int take_rate(struct fm_sampler_options *options, const char *value, struct fm_error *err)
 {
-    options->max_cpu_percent = 0;
+    if (!options->max_cpu_asked)
+        options->max_cpu_percent = 0;
     if (value && strcmp(value, "max") == 0) {
         options->rate_hz = 0;
         return 1;
@@ -88,6 +89,7 @@ int fm_sample_options_take(struct fm_sampler_options *options, char **words, int
     if (fm_option_value("--max-cpu", words, at, &value)) {
         if (!fm_option_number(value, 0.1, 100, &options->max_cpu_percent))
             return fm_error_set(err, FM_USAGE, "--max-cpu goes from 0.1 to 100 percent");
+        options->max_cpu_asked = true;
         return 1;
     }
     if (fm_option_flag("--cpu", words, at))

@@ -122,7 +122,7 @@ struct piece {
 static const unsigned char *frame_bytes(const struct fm_layout *l, const struct fm_remote *remote,
                                         fm_addr at, struct piece *piece)
 {
-    if (at >= piece->from && at - piece->from + l->frame_size <= piece->len)
+    if (piece->len && at >= piece->from && at - piece->from <= piece->len - l->frame_size)
         return piece->bytes + (at - piece->from);
     size_t below = l->frames == FM_FRAMES_HEAP ? 0 : sizeof piece->bytes - l->frame_size;
     for (;; below = below > 4096 ? below / 4 : 0) {

@@ -5,6 +5,7 @@
 
 #define CHECK_BATCH 64
 #define BYTECODE_NS 20000000u /* how long a copy of bytecode serves */
+#define FIRST_CHURN_NS 100000000u
 #define HEAD_MAX_BYTES 512
 #define MAX_FRAME_WORDS (1u << 20)
 
@@ -47,7 +48,7 @@ static bool read_frame_shape(struct fm_codes *codes, struct fm_known_code *known
         return false;
     /* As _PyCode_New and, in 3.11, _PyEval_MakeFrameVector compute it: all in whole words. */
     known->frame_bytes = (l->frame_localsplus & ~7u) + (known->locals + stack) * 8;
-    return true;
+    return known->frame_bytes > 0; /* a layout may say anything */
 }
 
 static bool compares_texts(const struct fm_codes *codes)
@@ -156,6 +157,34 @@ static bool needs_check(const struct fm_codes *codes, const struct fm_known_code
     return now_ns - known->checked_ns >= FM_CODES_FRESH_NS;
 }
 
+/* Was one made of the same source as the other? */
+static bool is_same_source(const struct fm_code *a, const struct fm_code *b)
+{
+    return a->first_line == b->first_line && a->flags == b->flags && a->table_len == b->table_len &&
+           a->bytecode_len == b->bytecode_len && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->qualname, b->qualname) == 0 && strcmp(a->file, b->file) == 0 &&
+           (!a->table_len || memcmp(a->table, b->table, a->table_len) == 0);
+}
+
+/* What lies there now, in place of number `old`. A program may make the same code over and over: it keeps its
+ * number, or memory would grow with time. */
+static uint32_t replace(struct fm_codes *codes, uint32_t old)
+{
+    fm_addr at = codes->list.data[old].code.at;
+    remember(codes, at, FM_NO_CODE);
+    codes->recent[at >> 4 & 255].at = 0;
+    uint32_t fresh = read_new(codes, at);
+    if (fresh == FM_NO_CODE ||
+        !is_same_source(&codes->list.data[old].code, &codes->list.data[fresh].code))
+        return fresh;
+    struct fm_known_code dead = codes->list.data[old];
+    codes->list.data[old] = codes->list.data[fresh]; /* the last one */
+    codes->list.len--;
+    fm_code_release(&dead.code);
+    remember(codes, at, old);
+    return old;
+}
+
 /* Compare up to CHECK_BATCH of them in one read. */
 static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t n, uint64_t now_ns)
 {
@@ -183,10 +212,7 @@ static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t
             continue;
         }
         codes->replaced_ns = now_ns;
-        fm_addr at = known->code.at;
-        remember(codes, at, FM_NO_CODE);
-        codes->recent[at >> 4 & 255].at = 0;
-        *numbers[i] = read_new(codes, at);
+        *numbers[i] = replace(codes, *numbers[i]);
         replaced++;
     }
     return replaced;
@@ -198,7 +224,7 @@ uint32_t fm_codes_check(struct fm_codes *codes, uint32_t *numbers, uint32_t n, u
     if (codes->layout->code_size > HEAD_MAX_BYTES)
         return 0;
     if (!codes->stamp++)
-        codes->replaced_ns = now_ns; /* at first, anything is expected */
+        codes->replaced_ns = now_ns - FM_CODES_CHURN_NS + FIRST_CHURN_NS; /* at first, anything is expected */
     for (uint32_t i = 0; i < n; i++) {
         struct fm_known_code *known = &codes->list.data[numbers[i]];
         if (known->stamp == codes->stamp || !needs_check(codes, known, now_ns))

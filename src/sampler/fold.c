@@ -131,6 +131,8 @@ static void renumber(const struct folding *f, struct fm_watched_thread *th, uint
     th->number = number;
     if (th->row < old->rows.len)
         th->row = f->rows[th->row];
+    if (th->counted.row < old->rows.len)
+        th->counted.row = f->rows[th->counted.row];
     if (th->wait < old->waits.len)
         th->wait = f->waits[th->wait];
     if (th->tasks_of)

@@ -25,6 +25,7 @@ struct fm_sampler_options {
     double rate_hz;         /* 0: as fast as it goes */
     enum fm_sample_mode mode;
     double max_cpu_percent; /* of one processor; 0: no limit. The rate falls to keep it */
+    bool max_cpu_asked;     /* somebody named that limit: a rate that is asked for does not lift it */
     uint64_t duration_ns;   /* 0: until stopped or every process ended */
     bool children;          /* follow them, of every kind */
     bool tasks;             /* asyncio: the await stack of each task too */

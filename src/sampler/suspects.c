@@ -61,6 +61,18 @@ static void refuse(struct fm_suspects *s, pid_t pid, const char *text)
     fm_vec_push(&s->refused, refusal);
 }
 
+/* It can be watched after all, as it executes another Python now. */
+static void forgive(struct fm_suspects *s, pid_t pid)
+{
+    for (size_t i = 0; i < s->refused.len; i++) {
+        if (s->refused.data[i].pid == pid) {
+            free(s->refused.data[i].text);
+            s->refused.data[i] = s->refused.data[--s->refused.len];
+            return;
+        }
+    }
+}
+
 /* Differs between programs that one process executes one after the other. */
 static uint64_t program_of(pid_t pid)
 {
@@ -98,8 +110,10 @@ static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspe
 {
     struct fm_error err = FM_ERROR_INIT;
     struct fm_target *t = fm_target_new(suspect->pid, tasks, &err);
-    if (t)
+    if (t) {
+        forgive(s, suspect->pid);
         return t;
+    }
     if (err.status == FM_UNSUPPORTED || err.status == FM_FORBIDDEN)
         refuse(s, suspect->pid, err.text);
     put_off(suspect, err.status, now_ns);

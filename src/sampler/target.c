@@ -167,12 +167,21 @@ static struct fm_walk_context context_of(struct fm_target *t, uint64_t now_ns)
 static bool check_codes(struct fm_target *t, struct fm_walk *w, uint64_t now_ns)
 {
     uint32_t numbers[1024], n = 0;
+    /* Each interpreter has a count of its own: with several it tells nothing. */
+    t->codes.counts_deaths =
+        t->interps.len == 1 && t->runtime.layout.interp_code_generation != FM_ABSENT;
     if (t->codes.counts_deaths)
         fm_codes_doubt(&t->codes, w->generation);
     for (; n < w->frames.len && n < FM_COUNT(numbers); n++)
         numbers[n] = w->frames.data[n].code;
     if (fm_codes_check(&t->codes, numbers, n, now_ns) == 0)
         return true;
+    for (uint32_t i = 1; i < n; i++) { /* a recursion has been compared once, at its newest frame */
+        for (uint32_t k = 0; k < i && numbers[i] == w->frames.data[i].code; k++) {
+            if (w->frames.data[k].code == w->frames.data[i].code)
+                numbers[i] = numbers[k];
+        }
+    }
     for (uint32_t i = n; i-- > 0;) {
         if (numbers[i] == FM_NO_CODE) { /* it and what it called is not to be known */
             memmove(w->frames.data, w->frames.data + i + 1,
@@ -203,6 +212,13 @@ static size_t shared_frames(const struct fm_raw_frame *a, size_t n, const struct
     return same;
 }
 
+/* Has no code object died since the stack was read? Then what was read after it is what was there. */
+static bool none_died(const struct fm_target *t, const struct fm_walk *w)
+{
+    fm_addr count = w->interp + t->runtime.layout.interp_code_generation;
+    return t->codes.counts_deaths && fm_remote_pointer(&t->remote, count) == w->generation;
+}
+
 /* Code objects that were read for the first time (numbers from `first_fresh` on) were read after the stack
  * was: they may have been replaced in between. If another look finds them still there, they were there
  * then, too; else only what is below them is certain. It is always the first look that counts: taking the
@@ -210,6 +226,7 @@ static size_t shared_frames(const struct fm_raw_frame *a, size_t n, const struct
 static void confirm_fresh(struct fm_walk *w, struct fm_walk_context *c, uint32_t first_fresh)
 {
     size_t n = w->frames.len, kept = 0;
+    bool partial = w->partial;
     fm_autofree struct fm_raw_frame *first = fm_malloc((n + 1) * sizeof *first);
     memcpy(first, w->frames.data, n * sizeof *first);
     enum fm_walk_result result = FM_WALK_AGAIN;
@@ -224,7 +241,7 @@ static void confirm_fresh(struct fm_walk *w, struct fm_walk_context *c, uint32_t
     w->frames.len = 0;
     for (size_t i = n - kept; i < n; i++)
         fm_vec_push(&w->frames, first[i]);
-    w->partial = kept < n;
+    w->partial = partial || kept < n;
 }
 
 static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_thread *th,
@@ -242,7 +259,7 @@ static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_t
         return result;
     if (!check_codes(t, &th->walk, now_ns))
         th->walk.partial = true;
-    if (has_fresh(&th->walk, first_fresh))
+    if (has_fresh(&th->walk, first_fresh) && !none_died(t, &th->walk))
         confirm_fresh(&th->walk, &c, first_fresh);
     return FM_WALK_OK;
 }

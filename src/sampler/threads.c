@@ -43,6 +43,8 @@ ssize_t fm_threads_file(const struct fm_watched_thread *th, int fd, const char *
                         size_t cap)
 {
     int own = fd < 0 && th->opens_anew ? open_of(th->pid, th->tid, name) : -1;
+    if (fd < 0 && own < 0 && th->opens_anew)
+        return -1;
     ssize_t n = pread(own < 0 ? fd : own, into, cap, 0);
     int why = errno;
     if (own >= 0)
@@ -180,7 +182,8 @@ static void add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const ui
     th->pid = t->pid;
     open_files(th);
     th->name = kernel_name(t->pid, tid);
-    t->next_names_ns = now_ns + NAMES_NS;
+    if (t->next_names_ns > now_ns + NAMES_NS)
+        t->next_names_ns = now_ns + NAMES_NS;
     fm_walk_init(&th->walk, at, interp);
     fm_vec_push(&t->live, th->number);
 }
@@ -213,7 +216,7 @@ void fm_threads_name(struct fm_target *t, uint64_t now_ns)
             youngest_ns = now_ns - th->start_ns;
     }
     fm_thread_names_release(&names);
-    uint64_t wait_ns = youngest_ns > NAMES_NS ? youngest_ns : NAMES_NS;
+    uint64_t wait_ns = youngest_ns > 16 * NAMES_NS ? youngest_ns : 16 * NAMES_NS;
     t->next_names_ns = youngest_ns < NAMES_AT_MOST_NS ? now_ns + wait_ns : UINT64_MAX;
 }
 

@@ -5,6 +5,7 @@
 #define RARE   30u   /* one in so many of both */
 #define ONCE   3u    /* … or hardly ever at all, wherever in the caller: */
 #define NEVER  1000u
+#define HARDLY 10000u /* … if more than that */
 
 static uint64_t site_key(const struct fm_raw_frame *caller)
 {
@@ -82,7 +83,8 @@ static bool is_unlikely(const struct fm_unlikely *u, const struct fm_raw_frame *
     if (site >= ENOUGH && all >= ENOUGH && calls * RARE < site && calls * RARE < all)
         return true;
     uint64_t pairs = get(u, &u->pairs, pair_key(caller, callee));
-    return pairs <= ONCE && pairs * NEVER < all && pairs * NEVER < get(u, &u->callers, caller->code);
+    uint64_t rare = pairs * (pairs <= ONCE ? NEVER : HARDLY);
+    return rare < all && rare < get(u, &u->callers, caller->code);
 }
 
 /* The stack of a thread that was blocked has been read at leisure. */

@@ -159,6 +159,12 @@ static void learn_chunks(struct fm_walk *w, const struct fm_walk_context *c, fm_
         fm_vec_push(&w->chunks, ((struct fm_chunk){ 0 }));
     for (size_t i = 0; i < found.len; i++)
         w->chunks.data[i] = found.data[found.len - 1 - i];
+    for (size_t i = found.len; i < w->chunks.len; i++) {
+        if (w->chunks.data[i].bytes > left)
+            w->chunks.len = i;
+        else
+            left -= w->chunks.data[i].bytes;
+    }
     fm_vec_release(&found);
 }
 
@@ -254,6 +260,8 @@ enum fm_walk_result fm_walk_learn(struct fm_walk *w, struct fm_walk_context *c)
     fm_addr newest = fm_walk_newest(w, c, thread);
     if (fm_walk_chunk_of(w, newest))
         fm_walk_reach(w, newest + l->frame_size);
+    if (!w->in_use && fm_word(thread, l->thread_chunk))
+        return FM_WALK_OK; /* too deep to be copied */
     fm_walk_copy_chunks(w, c);
     return follow(w, c, newest, true);
 }

@@ -25,7 +25,7 @@
  * Invariants:
  *  1. Chunks are in order of age, oldest first; neither `used` nor `copied` exceeds `bytes`. `used` may grow
  *     while a copy is looked at, so only `copied` tells what is in it.
- *  2. Every address that is followed lies in a copy; every copy was bounds-checked when planned.
+ *  2. What is followed lies in a copy, which was bounds-checked when planned, or is read by a call that checks.
  *  3. Every walk is bounded by FM_WALK_MAX_FRAMES, so no cycle can hold it.
  */
 #ifndef FM_SAMPLER_WALK_H
@@ -71,6 +71,10 @@ struct fm_walk {
     FM_VEC(struct fm_loose) loose;
     fm_addr shims[FM_WALK_SHIMS]; /* entry frames on the C stack, known to be no Python's; | 1 if it stood
                                    * on a generator */
+    struct {
+        fm_addr at;
+        uint64_t read_ns;
+    } others[8]; /* where no frame was when last read: words of dead frames name them over and over */
     struct fm_map sites; /* 3.9 and 3.10: who called whom (pairs of codes) → at which instruction */
     /* What was read. */
     FM_VEC(uint8_t) buffer;

@@ -21,6 +21,7 @@
 #define CO_MAKES_GENERATOR (0x20 | 0x80 | 0x200) /* co_flags: generator, coroutine, asynchronous generator */
 
 #define MAX_IDLE 4000u /* for how many looks a chunk that is not in use stays in the plan */
+#define OTHER_NS 2000000u /* for how long what is no frame is not looked at again */
 #define RESUMED_DEPTH 3 /* how far from the top of the value stack a generator is that is being resumed */
 
 enum fate { ENDED, MAYBE, ALIVE, EXECUTING };
@@ -100,6 +101,8 @@ static bool view_loose(const struct climb *k, const struct fm_loose *loose, stru
 {
     struct fm_frame_view later;
     const uint8_t *bytes = k->w->buffer.data;
+    if (!loose->copies[1])
+        return false; /* it is to be copied from the next time on */
     bool plausible = fm_walk_decode(k->c, bytes + loose->copies[0], f);
     fm_walk_decode(k->c, bytes + loose->copies[1], &later);
     return plausible && f->previous == later.previous && f->code_at == later.code_at &&
@@ -123,7 +126,9 @@ static bool is_entry(struct climb *k, fm_addr at)
     struct fm_frame_view f;
     if (fm_walk_is_shim(k->w, at))
         return true;
-    if (!at || (at & 7) || l->frame_size > sizeof bytes ||
+    size_t slot = at >> 4 & (FM_COUNT(k->w->others) - 1);
+    bool known = k->w->others[slot].at == at && k->c->now_ns - k->w->others[slot].read_ns < OTHER_NS;
+    if (!at || (at & 7) || known || l->frame_size > sizeof bytes ||
         fm_remote_read(k->c->remote, at, bytes, l->frame_size) < 0)
         return false;
     fm_walk_decode(k->c, bytes, &f);
@@ -131,8 +136,12 @@ static bool is_entry(struct climb *k, fm_addr at)
         fm_walk_add_shim(k->w, at, f.previous);
         return true;
     }
-    if (f.owner == l->owner_generator)
+    if (f.owner == l->owner_generator) {
         copy_too(k, at);
+    } else {
+        k->w->others[slot].at = at;
+        k->w->others[slot].read_ns = k->c->now_ns;
+    }
     return false;
 }
 
@@ -184,13 +193,15 @@ static uint32_t stack_offset(const struct climb *k, const struct found *x, int i
 {
     const struct fm_layout *l = k->c->layout;
     const struct fm_chunk *chunk = fm_walk_chunk_of(k->w, x->at);
-    fm_addr sp = fm_word(x->bytes, l->frame_stackpointer);
+    fm_addr sp;
     if (fm_layout_minor(l) < 14) {
         int32_t depth;
         memcpy(&depth, x->bytes + l->frame_stackpointer, sizeof depth);
         if (depth < 0)
             return 0;
         sp = x->at + l->frame_localsplus + (uint32_t)depth * 8;
+    } else {
+        sp = fm_word(x->bytes, l->frame_stackpointer);
     }
     if (sp < x->at + l->frame_localsplus + 8 * (fm_addr)i || sp > chunk->at + chunk->copied)
         return 0;
@@ -430,10 +441,6 @@ static void drop_ended(struct climb *k)
 {
     struct fm_frame_view f;
     size_t len = k->stack.len;
-    if (len == FM_WALK_MAX_FRAMES) {
-        k->unsure = true; /* cut: what executes lies beyond */
-        return;
-    }
     while (len && k->stack.data[len - 1].fate != EXECUTING) {
         const struct found *x = &k->stack.data[len - 1];
         if ((x->fate == ALIVE && x->bytes) || loose_above(k, x->at, &f))
@@ -547,8 +554,9 @@ static enum fm_walk_result climb(struct climb *k)
     climb_chunks(k);
     if (k->again && !k->c->last_try)
         return FM_WALK_AGAIN;
-    k->unsure = k->unsure || k->again || k->missing || k->changed;
-    if (k->changed) /* it is the first look that counts: what is deep and quick would get away */
+    k->unsure = k->unsure || k->again || k->missing || k->changed || k->stack.len >= FM_WALK_MAX_FRAMES;
+    /* It is the first look that counts: what is deep and quick would get away. */
+    if (k->changed || k->stack.len >= FM_WALK_MAX_FRAMES)
         return deliver(k);
     if (fm_layout_minor(l) < 14)
         drop_ended(k);

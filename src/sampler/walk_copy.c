@@ -108,7 +108,9 @@ int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c)
     uint64_t begin_ns = fm_clock_ns();
     int got = fm_remote_read_spans(c->remote, p.spans, p.n);
     w->complete = got == p.n || (got > 0 && read_rest(w, c, &p, got));
-    fm_walk_time(w, p.n, fm_clock_ns() - begin_ns);
+    w->torn = false;
+    if (w->complete)
+        fm_walk_time(w, p.n, fm_clock_ns() - begin_ns);
     return got < 1 ? (got < 0 ? got : -EFAULT) : 0;
 }
 

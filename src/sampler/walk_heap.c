@@ -85,8 +85,10 @@ static void note_frame(struct fm_walk *w, fm_addr at, uint32_t depth)
     struct fm_loose *known = fm_walk_loose(w, at);
     struct fm_loose loose = known ? *known : (struct fm_loose){ .at = at };
     size_t i;
-    if (known && known->depth == depth)
+    if (known && known->depth == depth) {
+        known->idle = 0;
         return;
+    }
     if (known)
         forget(w, (size_t)(known - w->loose.data));
     else
@@ -172,7 +174,6 @@ static bool view(const struct fm_walk *w, const struct fm_walk_context *c, struc
         !fm_walk_decode(c, w->buffer.data + loose->copies[1], &later) ||
         ret->f.code_at != later.code_at || !fm_walk_identify(c, &ret->f))
         return false;
-    later.number = ret->f.number;
     const struct fm_code *code = &c->codes->list.data[ret->f.number].code;
     if (!fm_code_offset(code, c->layout, later.instr, &ret->later_offset))
         return false;

@@ -47,6 +47,21 @@ static void test_torn_stack_is_cut_at_the_call_that_never_was(void **state)
     fm_tally_release(&t);
 }
 
+/* Of functions that are seen ten thousand times as often, elsewhere, a few are torn too. */
+static void test_a_handful_of_many(void **state)
+{
+    struct fm_tally t = { 0 };
+    const struct fm_raw_frame ab[] = { { B, 0 }, { A, 2 }, { MAIN, 4 } };
+    const struct fm_raw_frame de[] = { { E, 0 }, { D, 2 }, { MAIN, 8 } };
+    const struct fm_raw_frame other[] = { { E, 0 }, { A, 6 }, { MAIN, 4 } };
+    (void)state;
+    add(&t, ab, 3, 60000);
+    add(&t, de, 3, 60000);
+    assert_int_equal(cut(&t, add(&t, other, 3, 5)), 1);
+    assert_int_equal(cut(&t, add(&t, other, 3, 5)), 0); /* ten are too many */
+    fm_tally_release(&t);
+}
+
 static void test_what_is_above_goes_too(void **state)
 {
     struct fm_tally t = { 0 };
@@ -129,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_torn_stack_is_cut_at_the_call_that_never_was),
+        cmocka_unit_test(test_a_handful_of_many),
         cmocka_unit_test(test_what_is_above_goes_too),
         cmocka_unit_test(test_seldom_target_without_other_callers_stays),
         cmocka_unit_test(test_seldom_caller_that_calls_nothing_else_there_stays),
