@@ -16,303 +16,90 @@
  */
 #include <string.h>
 
-#include "sampler/walk_parts.h"
+#include "sampler/walk_climb.h"
 
 #define CO_MAKES_GENERATOR (0x20 | 0x80 | 0x200) /* co_flags: generator, coroutine, asynchronous generator */
 
 #define MAX_IDLE 4000u /* for how many looks a chunk that is not in use stays in the plan */
-#define OTHER_NS 2000000u /* for how long what is no frame is not looked at again */
-#define RESUMED_DEPTH 3 /* how far from the top of the value stack a generator is that is being resumed */
-
-enum fate { ENDED, MAYBE, ALIVE, EXECUTING };
-
-struct found {
-    struct fm_frame_view f;
-    fm_addr at;
-    const uint8_t *bytes; /* NULL for a loose frame */
-    enum fate fate;
-};
-
-/* One walk up. */
-struct climb {
-    struct fm_walk *w;
-    struct fm_walk_context *c;
-    FM_VEC(struct found) stack; /* oldest first */
-    fm_addr newest;             /* what the thread state said shortly before: a hint */
-    fm_addr changed;            /* what lies there and above was changed while it was read; 0: nothing was */
-    bool again;                 /* something is not in the copies */
-    bool crowded;               /* … and there is no room for more: most are of another time */
-    bool missing;               /* generators below an entry frame were not found */
-    bool unsure;                /* the older part is certain, the newest end is not */
-    bool between;               /* no frame executes just now */
-};
-
-static const struct fm_known_code *code_of(const struct climb *k, const struct fm_frame_view *f)
-{
-    return &k->c->codes->list.data[f->number];
-}
-
-static unsigned opcode_kind(const struct climb *k, const struct fm_frame_view *f)
-{
-    const struct fm_code *code = &code_of(k, f)->code;
-    if (f->offset < 0 || (uint32_t)f->offset >= code->bytecode_len)
-        return 0;
-    return fm_layout_opcode_kind(k->c->layout, code->bytecode[f->offset]);
-}
 
 /* Of the frame in a slot of a chunk. */
-static enum fate fate_of(const struct climb *k, const struct found *x)
+static enum fm_fate fate_of(const struct fm_climb *k, const struct fm_found *x)
 {
     const struct fm_layout *l = k->c->layout;
-    uint32_t locals = code_of(k, &x->f)->locals;
-    if (code_of(k, &x->f)->code.flags & CO_MAKES_GENERATOR)
-        return ENDED; /* in a chunk it does nothing but make the generator, and is not cleared then */
+    uint32_t locals = fm_climb_code(k, &x->f)->locals;
+    if (fm_climb_code(k, &x->f)->code.flags & CO_MAKES_GENERATOR)
+        return FM_ENDED; /* in a chunk it does nothing but make the generator, and is not cleared then */
     if (fm_layout_minor(l) < 14) {
         int32_t top;
         memcpy(&top, x->bytes + l->frame_stackpointer, sizeof top);
         if (top == -1)
-            return EXECUTING;
-        if (top < 0 || (uint32_t)top > code_of(k, &x->f)->frame_bytes / 8)
-            return ENDED;
-        if (opcode_kind(k, &x->f) & (FM_OPCODE_RETURNS | FM_OPCODE_MAKES_GENERATOR))
-            return ENDED; /* what is left of a call that returned */
-        return fm_layout_minor(l) == 13 && top == 0 && locals ? ENDED : MAYBE;
+            return FM_EXECUTING;
+        if (top < 0 || (uint32_t)top > fm_climb_code(k, &x->f)->frame_bytes / 8)
+            return FM_ENDED;
+        if (fm_climb_opcode_kind(k, &x->f) & (FM_OPCODE_RETURNS | FM_OPCODE_MAKES_GENERATOR))
+            return FM_ENDED; /* what is left of a call that returned */
+        return fm_layout_minor(l) == 13 && top == 0 && locals ? FM_ENDED : FM_MAYBE;
     }
     fm_addr sp = fm_word(x->bytes, l->frame_stackpointer), base = x->at + l->frame_localsplus;
-    if (sp < base || sp > x->at + code_of(k, &x->f)->frame_bytes)
-        return ENDED;
-    if (sp == base && (locals || opcode_kind(k, &x->f) & FM_OPCODE_RETURNS))
-        return ENDED;
-    return ALIVE;
+    if (sp < base || sp > x->at + fm_climb_code(k, &x->f)->frame_bytes)
+        return FM_ENDED;
+    if (sp == base && (locals || fm_climb_opcode_kind(k, &x->f) & FM_OPCODE_RETURNS))
+        return FM_ENDED;
+    return FM_ALIVE;
 }
 
 /* Sets its fate. Where the stack ends is decided by codes that are on no stack: these are compared with the
  * target here, or one that took the place of another would hide its frames for ever. */
-static bool lives(const struct climb *k, struct found *x)
+static bool lives(const struct fm_climb *k, struct fm_found *x)
 {
     x->fate = fate_of(k, x);
-    if (x->fate == ENDED && fm_walk_renew(k->c, &x->f, false))
+    if (x->fate == FM_ENDED && fm_walk_renew(k->c, &x->f, false))
         x->fate = fate_of(k, x);
-    return x->fate != ENDED;
-}
-
-/* Both copies of a loose frame, if they agree on what matters. */
-static bool view_loose(const struct climb *k, const struct fm_loose *loose, struct fm_frame_view *f)
-{
-    struct fm_frame_view later;
-    const uint8_t *bytes = k->w->buffer.data;
-    if (!loose->copies[1])
-        return false; /* it is to be copied from the next time on */
-    bool plausible = fm_walk_decode(k->c, bytes + loose->copies[0], f);
-    fm_walk_decode(k->c, bytes + loose->copies[1], &later);
-    return plausible && f->previous == later.previous && f->code_at == later.code_at &&
-           f->owner == later.owner;
-}
-
-static void copy_too(struct climb *k, fm_addr at)
-{
-    k->again = true;
-    if (k->w->loose.len < FM_WALK_MAX_LOOSE)
-        fm_vec_push(&k->w->loose, (struct fm_loose){ .at = at });
-    else
-        k->crowded = true;
-}
-
-/* What lies at `at`, which is in no chunk: an entry frame, or a frame to be copied from now on? */
-static bool is_entry(struct climb *k, fm_addr at)
-{
-    const struct fm_layout *l = k->c->layout;
-    uint8_t bytes[FM_FRAME_MAX_BYTES];
-    struct fm_frame_view f;
-    if (fm_walk_is_shim(k->w, at))
-        return true;
-    size_t slot = at >> 4 & (FM_COUNT(k->w->others) - 1);
-    bool known = k->w->others[slot].at == at && k->c->now_ns - k->w->others[slot].read_ns < OTHER_NS;
-    if (!at || (at & 7) || known || l->frame_size > sizeof bytes ||
-        fm_remote_read(k->c->remote, at, bytes, l->frame_size) < 0)
-        return false;
-    fm_walk_decode(k->c, bytes, &f);
-    if (f.owner >= l->owner_boundary) {
-        fm_walk_add_shim(k->w, at, f.previous);
-        return true;
-    }
-    if (f.owner == l->owner_generator) {
-        copy_too(k, at);
-    } else {
-        k->w->others[slot].at = at;
-        k->w->others[slot].read_ns = k->c->now_ns;
-    }
-    return false;
-}
-
-static fm_addr newest_at(const struct climb *k)
-{
-    return k->stack.len ? k->stack.data[k->stack.len - 1].at : 0;
-}
-
-/* Put the generators from `at` down to the newest frame so far on the stack. */
-static bool push_generators(struct climb *k, fm_addr at)
-{
-    fm_addr below = newest_at(k);
-    struct found chain[FM_WALK_MAX_LOOSE];
-    uint32_t n = 0;
-    for (uint32_t steps = 0; at != below; steps++) {
-        struct fm_loose *loose = fm_walk_loose(k->w, at);
-        struct found x = { .at = at, .fate = ALIVE };
-        if (steps == FM_WALK_MAX_LOOSE)
-            return false; /* a circle */
-        if (!loose) {
-            if (!is_entry(k, at))
-                return false;
-            copy_too(k, at); /* it alone says on what the generators stand */
-            if (!k->c->last_try)
-                return false;
-            break;
-        }
-        if (!view_loose(k, loose, &x.f)) {
-            k->again = true;
-            return false;
-        }
-        if (x.f.owner < k->c->layout->owner_boundary) {
-            if (!fm_walk_identify(k->c, &x.f))
-                return false;
-            chain[n++] = x;
-        }
-        at = x.f.previous;
-        if (!at && below)
-            return false; /* suspended by now */
-    }
-    while (n-- > 0)
-        fm_vec_push(&k->stack, chain[n]);
-    return true;
-}
-
-/* Where in a frame what is i-th from the top of its value stack lies; 0 if there is none or it is not
- * saved. */
-static uint32_t stack_offset(const struct climb *k, const struct found *x, int i)
-{
-    const struct fm_layout *l = k->c->layout;
-    const struct fm_chunk *chunk = fm_walk_chunk_of(k->w, x->at);
-    fm_addr sp;
-    if (fm_layout_minor(l) < 14) {
-        int32_t depth;
-        memcpy(&depth, x->bytes + l->frame_stackpointer, sizeof depth);
-        if (depth < 0)
-            return 0;
-        sp = x->at + l->frame_localsplus + (uint32_t)depth * 8;
-    } else {
-        sp = fm_word(x->bytes, l->frame_stackpointer);
-    }
-    if (sp < x->at + l->frame_localsplus + 8 * (fm_addr)i || sp > chunk->at + chunk->copied)
-        return 0;
-    return (uint32_t)(sp - 8 * (fm_addr)i - x->at);
-}
-
-static fm_addr stack_object(const struct climb *k, const struct found *x, int i)
-{
-    uint32_t offset = stack_offset(k, x, i);
-    return offset ? fm_word(x->bytes, offset) & ~(uint64_t)k->c->layout->code_tag_mask : 0;
-}
-
-/* May the newest frame so far have resumed this generator, which says so? Another frame may have been in its
- * slot when the generator was copied. Since 3.12 there is an entry frame between, unless a loop or an await
- * resumed it, which has the generator on its value stack. */
-static bool may_have_resumed(const struct climb *k, fm_addr generator)
-{
-    const struct found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
-    if (!top || !top->bytes)
-        return true;
-    if (fm_layout_minor(k->c->layout) < 12 &&
-        (top->fate == EXECUTING || !(opcode_kind(k, &top->f) & FM_OPCODE_RESUMES)))
-        return true;
-    for (int i = 1; i <= RESUMED_DEPTH; i++) {
-        if (stack_object(k, top, i) == generator - k->c->layout->gen_frame)
-            return true;
-    }
-    return false;
-}
-
-/* A generator that runs on top of frame `at`, directly or through C. */
-static struct fm_loose *loose_above(struct climb *k, fm_addr at, struct fm_frame_view *f)
-{
-    for (size_t i = 0; i < k->w->loose.len; i++) {
-        struct fm_loose *loose = &k->w->loose.data[i];
-        struct fm_frame_view shim;
-        if (!view_loose(k, loose, f) || f->owner != k->c->layout->owner_generator || !f->previous)
-            continue;
-        if (f->previous == at && at == newest_at(k) && !may_have_resumed(k, loose->at))
-            continue;
-        if (f->previous == at)
-            return loose;
-        struct fm_loose *entry = fm_walk_loose(k->w, f->previous);
-        if (entry && view_loose(k, entry, &shim) && shim.owner >= k->c->layout->owner_boundary &&
-            shim.previous == at)
-            return loose;
-    }
-    return NULL;
-}
-
-/* A frame was called through C, by the entry frame at `at`. If generators run on top of the newest frame so
- * far, it is they who called; a stack is one line. If the entry was on top of generators when it was last
- * looked at, and there are none, they are still to be found. */
-static bool push_below_entry(struct climb *k, fm_addr at)
-{
-    struct fm_frame_view f;
-    struct fm_loose *loose;
-    size_t n = 0;
-    while (n <= k->w->loose.len && (loose = loose_above(k, newest_at(k), &f))) {
-        struct found x = { .f = f, .at = loose->at, .fate = ALIVE };
-        if (n++ == k->w->loose.len || !fm_walk_identify(k->c, &x.f))
-            return false;
-        fm_vec_push(&k->stack, x);
-    }
-    if (!n && fm_walk_is_shim(k->w, at) == FM_SHIM_OF_GENERATOR)
-        k->missing = true;
-    return true;
+    return x->fate != FM_ENDED;
 }
 
 /* A frame whose variables are being cleared is no part of the stack any more, but its slot is not free
  * yet: what that calls (__del__) stands on the frame below. */
-static bool stands_below_cleared(struct climb *k, fm_addr previous)
+static bool stands_below_cleared(struct fm_climb *k, fm_addr previous)
 {
     size_t len = k->stack.len;
-    if (len < 2 || k->stack.data[len - 1].fate != MAYBE || k->stack.data[len - 2].at != previous)
+    if (len < 2 || k->stack.data[len - 1].fate != FM_MAYBE || k->stack.data[len - 2].at != previous)
         return false;
     k->stack.len--;
     return true;
 }
 
 /* Is `previous` of a frame in a slot what a callee of the newest frame so far would have? */
-static bool link_down(struct climb *k, fm_addr previous)
+static bool link_down(struct fm_climb *k, fm_addr previous)
 {
-    if (previous == newest_at(k) || stands_below_cleared(k, previous))
+    if (previous == fm_climb_newest(k) || stands_below_cleared(k, previous))
         return true;
     if (fm_walk_is_shim(k->w, previous))
-        return push_below_entry(k, previous);
+        return fm_climb_push_below_entry(k, previous);
     if (fm_walk_chunk_of(k->w, previous))
         return false; /* of another time */
     if (fm_walk_loose(k->w, previous))
-        return push_generators(k, previous);
-    return is_entry(k, previous) && push_below_entry(k, previous);
+        return fm_climb_push_generators(k, previous);
+    return fm_climb_is_entry(k, previous) && fm_climb_push_below_entry(k, previous);
 }
 
 /* Up to 3.13 a frame that calls another in the same loop of the interpreter first saves its stack pointer:
  * while it executes, only what C called can stand on it. That begins a loop of its own, which 3.11 marks in
  * the frame (is_entry, before owner) and later versions by an entry frame in between. */
-static bool is_left_behind(const struct climb *k, const struct found *x)
+static bool is_left_behind(const struct fm_climb *k, const struct fm_found *x)
 {
     const struct fm_layout *l = k->c->layout;
-    const struct found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
-    if (!top || top->fate != EXECUTING || x->f.previous != top->at)
+    const struct fm_found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
+    if (!top || top->fate != FM_EXECUTING || x->f.previous != top->at)
         return false;
     return fm_layout_minor(l) > 11 || !x->bytes[l->frame_owner - 1];
 }
 
 /* The frame in the slot at `at`, if there is a live one on top of what was found so far. */
-static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, fm_addr end)
+static bool try_slot(struct fm_climb *k, const struct fm_chunk *chunk, fm_addr at, fm_addr end)
 {
     const struct fm_layout *l = k->c->layout;
-    struct found x = { .at = at };
+    struct fm_found x = { .at = at };
     if (at + l->frame_size > end)
         return false;
     if (k->stack.len && k->stack.data[k->stack.len - 1].bytes &&
@@ -342,7 +129,7 @@ static bool try_slot(struct climb *k, const struct fm_chunk *chunk, fm_addr at, 
 
 /* Where the slot behind the one at `at` begins, if that holds a frame that is being cleared and, as the
  * thread state says, there are more behind it; else 0. */
-static fm_addr behind_cleared(struct climb *k, const struct fm_chunk *chunk, fm_addr at, fm_addr end)
+static fm_addr behind_cleared(struct fm_climb *k, const struct fm_chunk *chunk, fm_addr at, fm_addr end)
 {
     const struct fm_layout *l = k->c->layout;
     struct fm_frame_view f;
@@ -352,12 +139,12 @@ static fm_addr behind_cleared(struct climb *k, const struct fm_chunk *chunk, fm_
     const uint8_t *bytes = k->w->buffer.data + chunk->copy + (at - chunk->at);
     if (!fm_walk_decode(k->c, bytes, &f) || !fm_walk_identify(k->c, &f))
         return 0;
-    at += code_of(k, &f)->frame_bytes;
+    at += fm_climb_code(k, &f)->frame_bytes;
     return k->newest >= at ? at : 0;
 }
 
 /* How far the chunk is used: exactly known for all but the newest. */
-static fm_addr chunk_end(const struct climb *k, size_t i)
+static fm_addr chunk_end(const struct fm_climb *k, size_t i)
 {
     const struct fm_layout *l = k->c->layout;
     const struct fm_chunk *chunk = &k->w->chunks.data[i];
@@ -381,7 +168,7 @@ static uint64_t first_difference(const uint8_t *a, const uint8_t *b, uint64_t le
 
 /* A stack over several chunks takes several copies, one after the other. Where an older one changed until the
  * newest was copied, the stack is certain up to there. */
-static void find_changes(struct climb *k)
+static void find_changes(struct fm_climb *k)
 {
     const uint8_t *buffer = k->w->buffer.data;
     for (size_t i = 0; i + 1 < k->w->in_use && !k->changed; i++) {
@@ -395,7 +182,7 @@ static void find_changes(struct climb *k)
 }
 
 /* A word is left free at the beginning of the very first chunk. */
-static fm_addr first_slot(const struct climb *k, const struct fm_chunk *chunk)
+static fm_addr first_slot(const struct fm_climb *k, const struct fm_chunk *chunk)
 {
     const struct fm_layout *l = k->c->layout;
     bool first = fm_word(k->w->buffer.data + chunk->copy, l->chunk_previous) == 0;
@@ -403,14 +190,14 @@ static fm_addr first_slot(const struct climb *k, const struct fm_chunk *chunk)
 }
 
 /* Every slot from the oldest on. */
-static void climb_chunks(struct climb *k)
+static void climb_chunks(struct fm_climb *k)
 {
     for (size_t i = 0; i < k->w->in_use; i++) {
         const struct fm_chunk *chunk = &k->w->chunks.data[i];
         fm_addr at = first_slot(k, chunk), end = chunk_end(k, i);
         while (at && k->stack.len < FM_WALK_MAX_FRAMES) {
             if (try_slot(k, chunk, at, end))
-                at += code_of(k, &k->stack.data[k->stack.len - 1].f)->frame_bytes;
+                at += fm_climb_code(k, &k->stack.data[k->stack.len - 1].f)->frame_bytes;
             else
                 at = behind_cleared(k, chunk, at, end);
         }
@@ -420,7 +207,7 @@ static void climb_chunks(struct climb *k)
 }
 
 /* Keep what is below the newest frame by the thread state; without that, only the oldest is certain. */
-static void cut_as_told(struct climb *k)
+static void cut_as_told(struct fm_climb *k)
 {
     for (size_t i = k->stack.len; i-- > 0;) {
         if (k->stack.data[i].at == k->newest) {
@@ -437,13 +224,13 @@ static void cut_as_told(struct climb *k)
  * is called, for some nanoseconds, none executes: then all that was found is alive, unless an exception
  * left something behind, which another try will not meet again. While the variables of a frame that ended
  * are cleared none executes either, which may take long: then the thread state is right. */
-static void drop_ended(struct climb *k)
+static void drop_ended(struct fm_climb *k)
 {
     struct fm_frame_view f;
     size_t len = k->stack.len;
-    while (len && k->stack.data[len - 1].fate != EXECUTING) {
-        const struct found *x = &k->stack.data[len - 1];
-        if ((x->fate == ALIVE && x->bytes) || loose_above(k, x->at, &f))
+    while (len && k->stack.data[len - 1].fate != FM_EXECUTING) {
+        const struct fm_found *x = &k->stack.data[len - 1];
+        if ((x->fate == FM_ALIVE && x->bytes) || fm_climb_generator_on(k, x->at, &f))
             break;
         len--;
     }
@@ -455,72 +242,8 @@ static void drop_ended(struct climb *k)
         cut_as_told(k);
 }
 
-/* The frame of the generator that lies at `offset` in `top`. It is read now: it counts only if it is still
- * there after that, else it may have died and another be in its place. */
-static bool read_resumed(const struct climb *k, const struct found *top, uint32_t offset, fm_addr gen,
-                         struct fm_frame_view *f)
-{
-    const struct fm_layout *l = k->c->layout;
-    uint8_t bytes[FM_FRAME_MAX_BYTES], again[FM_FRAME_MAX_BYTES];
-    uint64_t slot;
-    struct fm_frame_view caller;
-    struct fm_span spans[] = { { gen + l->gen_frame, bytes, l->frame_size },
-                               { top->at, again, l->frame_size },
-                               { top->at + offset, &slot, sizeof slot } };
-    if (l->frame_size > sizeof bytes || fm_remote_read_spans(k->c->remote, spans, 3) < 3)
-        return false;
-    fm_walk_decode(k->c, again, &caller);
-    return caller.code_at == top->f.code_at && caller.previous == top->f.previous &&
-           slot == fm_word(top->bytes, offset) && fm_walk_decode(k->c, bytes, f) &&
-           f->owner == l->owner_generator && fm_walk_identify(k->c, f);
-}
-
-/* The generator that the newest frame resumed is on top of its value stack. It may not be known yet, or
- * have been suspended between the copies. */
-static bool push_resumed(struct climb *k)
-{
-    const struct fm_layout *l = k->c->layout;
-    struct found x = { .fate = ALIVE }, *top = &k->stack.data[k->stack.len - 1];
-    for (int i = 1; i <= RESUMED_DEPTH && top->bytes; i++) {
-        fm_addr gen = stack_object(k, top, i);
-        if (!gen || (gen & 7) || !read_resumed(k, top, stack_offset(k, top, i), gen, &x.f))
-            continue;
-        x.at = gen + l->gen_frame;
-        fm_vec_push(&k->stack, x);
-        return true;
-    }
-    return false;
-}
-
-/* Generators on top of the newest frame of the chunks. */
-static void climb_loose(struct climb *k)
-{
-    struct fm_frame_view f;
-    fm_addr at = newest_at(k);
-    struct fm_loose *loose;
-    for (size_t n = 0; (loose = loose_above(k, at, &f)); n++) {
-        struct found x = { .f = f, .at = loose->at, .fate = ALIVE };
-        if (n == k->w->loose.len || !fm_walk_identify(k->c, &x.f)) {
-            k->unsure = true;
-            return;
-        }
-        fm_vec_push(&k->stack, x);
-        at = loose->at;
-    }
-}
-
-/* Does the newest frame stand at an instruction that resumes a generator, with none on top of it? */
-static bool lacks_generator(const struct climb *k)
-{
-    const struct found *top;
-    if (!k->stack.len)
-        return false;
-    top = &k->stack.data[k->stack.len - 1];
-    return top->bytes && top->fate != EXECUTING && opcode_kind(k, &top->f) & FM_OPCODE_RESUMES;
-}
-
 /* The newest frame by the copy of the thread state; 0 if it does not tell. */
-static fm_addr told_newest(const struct climb *k)
+static fm_addr told_newest(const struct fm_climb *k)
 {
     const uint8_t *head = k->w->buffer.data + k->w->head;
     if (k->c->layout->frames != FM_FRAMES_CFRAME)
@@ -531,13 +254,13 @@ static fm_addr told_newest(const struct climb *k)
 }
 
 /* Does the thread state name a newest frame outside the chunks that is not known? */
-static bool has_unknown_newest(const struct climb *k)
+static bool has_unknown_newest(const struct fm_climb *k)
 {
     return k->newest && !fm_walk_chunk_of(k->w, k->newest) && !fm_walk_is_shim(k->w, k->newest) &&
            !fm_walk_loose(k->w, k->newest);
 }
 
-static enum fm_walk_result deliver(struct climb *k)
+static enum fm_walk_result deliver(struct fm_climb *k)
 {
     struct fm_walk *w = k->w;
     w->frames.len = 0;
@@ -547,7 +270,7 @@ static enum fm_walk_result deliver(struct climb *k)
     return FM_WALK_OK;
 }
 
-static enum fm_walk_result climb(struct climb *k)
+static enum fm_walk_result climb(struct fm_climb *k)
 {
     const struct fm_layout *l = k->c->layout;
     find_changes(k);
@@ -560,13 +283,13 @@ static enum fm_walk_result climb(struct climb *k)
         return deliver(k);
     if (fm_layout_minor(l) < 14)
         drop_ended(k);
-    climb_loose(k);
-    if (lacks_generator(k)) {
+    fm_climb_generators(k);
+    if (fm_climb_lacks_generator(k)) {
         if (!k->c->last_try) {
             fm_walk_learn(k->w, k->c);
             return FM_WALK_AGAIN;
         }
-        push_resumed(k);
+        fm_climb_push_resumed(k);
     } else if ((k->unsure || has_unknown_newest(k)) && !k->c->last_try) {
         fm_walk_learn(k->w, k->c);
         return FM_WALK_AGAIN;
@@ -578,12 +301,12 @@ static enum fm_walk_result climb(struct climb *k)
 
 /* Is it the chunk behind that in the plan, and does it hold a frame? The memory may serve another purpose by
  * now. Since 3.14 one chunk that is not in use is kept: there an ended frame is known as such. */
-static bool is_in_use(const struct climb *k, size_t i)
+static bool is_in_use(const struct fm_climb *k, size_t i)
 {
     const struct fm_layout *l = k->c->layout;
     const struct fm_chunk *chunk = &k->w->chunks.data[i];
     const uint8_t *copy = k->w->buffer.data + chunk->copy;
-    struct found x = { .at = chunk->at + l->chunk_header, .bytes = copy + l->chunk_header };
+    struct fm_found x = { .at = chunk->at + l->chunk_header, .bytes = copy + l->chunk_header };
     if (chunk->copied < l->chunk_header + l->frame_size || fm_word(copy, l->chunk_bytes) != chunk->bytes ||
         fm_word(copy, l->chunk_previous) != chunk[-1].at)
         return false;
@@ -593,7 +316,7 @@ static bool is_in_use(const struct climb *k, size_t i)
 }
 
 /* How many of the chunks are in use. Others are kept in the plan for a while. */
-static void count_chunks(const struct climb *k)
+static void count_chunks(const struct fm_climb *k)
 {
     struct fm_walk *w = k->w;
     uint32_t n = w->chunks.len > 0;
@@ -619,7 +342,7 @@ static bool has_chunk(const struct fm_walk *w, fm_addr at)
 
 enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_context *c)
 {
-    struct climb k = { .w = w, .c = c };
+    struct fm_climb k = { .w = w, .c = c };
     const struct fm_layout *l = c->layout;
     fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_chunk);
     if (!newest)
