@@ -8,7 +8,7 @@
 
 static const char help[] =
     "Usage: fathom report [OPTION…] FILE…\n"
-    "Tables and trees of a recording (.fathom, pstats, .lprof). Several files are added up.\n"
+    "Tables and trees of a recording in any format of `fathom convert`. Several files are added up.\n"
     "\n"
     "What to show (by default the functions, or the lines if there is nothing else):\n"
     "      --callers[=FUNC]  who calls each function, or those that FUNC (a glob) names\n"

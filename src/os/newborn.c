@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@
 #define FIRST_STEP_NS (200 * 1000LL)
 #define LAST_STEP_NS  (200 * 1000000LL)
 #define IDS_TO_DOUBT  64
+#define TASKS_TO_ASK  64 /* for their children; beyond, one listing of /proc costs less */
 #define LISTING_EVERY_NS (100 * 1000000LL)
 
 static uint64_t now_ticks(void)
@@ -230,11 +232,29 @@ static int report_descendants(struct relative *list, size_t n, pid_t ancestor, f
     return 0;
 }
 
+/* The kernel lists the children of each thread. Such a list may lack some while others end, but an empty one
+ * is certain. */
+static bool is_childless(pid_t pid)
+{
+    struct fm_pids tasks = { 0 };
+    bool childless = fm_process_tasks(pid, &tasks) == 0 && tasks.list.len <= TASKS_TO_ASK;
+    for (size_t i = 0; i < tasks.list.len && childless; i++) {
+        char path[64], byte;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)tasks.list.data[i]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        childless = fd >= 0 && read(fd, &byte, 1) == 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    fm_pids_release(&tasks);
+    return childless;
+}
+
 int fm_newborn_descendants(pid_t pid, fm_newborn_fn report, void *data)
 {
     struct fm_pids pids;
     FM_VEC(struct relative) list = { 0 };
-    if (fm_procfs_pids(&pids))
+    if (is_childless(pid) || fm_procfs_pids(&pids))
         return 0;
     for (size_t i = 0; i < pids.list.len; i++) {
         struct relative r = { 0 };
