@@ -210,8 +210,10 @@ static uint32_t add_process(struct gather *g, const struct fm_gather_settings *s
     struct fm_target *t = g->t;
     char version[32];
     uint64_t now_ns = fm_clock_ns();
-    snprintf(version, sizeof version, "%u.%u.%u", t->runtime.version_hex >> 24,
-             t->runtime.version_hex >> 16 & 255, t->runtime.version_hex >> 8 & 255);
+    uint32_t hex = t->runtime.version_hex;
+    int len = snprintf(version, sizeof version, "%u.%u", hex >> 24, hex >> 16 & 255);
+    if (hex & 0xffff) /* 3.9 and 3.10 that are just starting do not tell */
+        snprintf(version + len, sizeof version - (size_t)len, ".%u", hex >> 8 & 255);
     struct fm_process process = {
         .pid = (uint32_t)t->pid,
         .parent_pid = (uint32_t)t->parent,

@@ -212,13 +212,6 @@ static size_t shared_frames(const struct fm_raw_frame *a, size_t n, const struct
     return same;
 }
 
-/* Has no code object died since the stack was read? Then what was read after it is what was there. */
-static bool none_died(const struct fm_target *t, const struct fm_walk *w)
-{
-    fm_addr count = w->interp + t->runtime.layout.interp_code_generation;
-    return t->codes.counts_deaths && fm_remote_pointer(&t->remote, count) == w->generation;
-}
-
 /* Code objects that were read for the first time (numbers from `first_fresh` on) were read after the stack
  * was: they may have been replaced in between. If another look finds them still there, they were there
  * then, too; else only what is below them is certain. It is always the first look that counts: taking the
@@ -259,7 +252,7 @@ static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_t
         return result;
     if (!check_codes(t, &th->walk, now_ns))
         th->walk.partial = true;
-    if (has_fresh(&th->walk, first_fresh) && !none_died(t, &th->walk))
+    if (has_fresh(&th->walk, first_fresh))
         confirm_fresh(&th->walk, &c, first_fresh);
     return FM_WALK_OK;
 }

@@ -10,6 +10,7 @@
 #include "sampler/walk_climb.h"
 
 #define OTHER_NS 2000000u /* for how long what is no frame is not looked at again */
+#define STACK_BYTES (8u << 20)
 #define RESUMED_DEPTH 3   /* how far from the top of the value stack a generator is that is being resumed */
 
 /* Both copies of a loose frame, if they agree on what matters. */
@@ -34,6 +35,18 @@ static void copy_too(struct fm_climb *k, fm_addr at)
         k->crowded = true;
 }
 
+/* May it be on the C stack, where entry frames come and go? */
+static bool is_near_stack(const struct fm_walk *w, fm_addr at)
+{
+    bool any = false;
+    for (size_t i = 0; i < FM_COUNT(w->shims); i++) {
+        any = any || w->shims[i];
+        if (w->shims[i] && at - w->shims[i] + STACK_BYTES < 2 * STACK_BYTES)
+            return true;
+    }
+    return !any;
+}
+
 /* What lies at `at`, which is in no chunk: an entry frame, or a frame to be copied from now on? */
 bool fm_climb_is_entry(struct fm_climb *k, fm_addr at)
 {
@@ -54,7 +67,7 @@ bool fm_climb_is_entry(struct fm_climb *k, fm_addr at)
     }
     if (f.owner == l->owner_generator) {
         copy_too(k, at);
-    } else {
+    } else if (!is_near_stack(k->w, at)) {
         k->w->others[slot].at = at;
         k->w->others[slot].read_ns = k->c->now_ns;
     }
