@@ -220,7 +220,7 @@ static enum fm_walk_result follow(struct fm_walk *w, struct fm_walk_context *c, 
                 fm_walk_add_shim(w, at, f.previous);
             if (fm_walk_chunk_of(w, at))
                 fm_walk_reach(w, at + l->frame_size);
-            else if ((ours || above_loose) && w->loose.len < FM_WALK_MAX_LOOSE)
+            else if ((ours || above_loose) && w->loose.len < FM_WALK_MAX_LOOSE && !fm_walk_loose(w, at))
                 fm_vec_push(&w->loose, (struct fm_loose){ .at = at });
             above_loose = ours && !fm_walk_chunk_of(w, at) ? at : 0;
         } else if (ours) {
@@ -253,8 +253,10 @@ enum fm_walk_result fm_walk_learn(struct fm_walk *w, struct fm_walk_context *c)
         return FM_WALK_GONE;
     if (!fm_walk_is_same(w, l, thread))
         return FM_WALK_GONE;
-    w->loose.len = w->frames.len = 0;
+    w->frames.len = 0;
     w->partial = false;
+    if (w->loose.len == FM_WALK_MAX_LOOSE)
+        w->loose.len = 0; /* most are of another time */
     w->cframe = l->frames == FM_FRAMES_CFRAME ? fm_word(thread, l->thread_frame) : 0;
     learn_chunks(w, c, fm_word(thread, l->thread_chunk));
     fm_addr newest = fm_walk_newest(w, c, thread);

@@ -54,12 +54,13 @@ struct fm_chunk {
 struct fm_loose {
     fm_addr at;
     uint32_t copies[2]; /* before and after the chunks */
+    uint32_t idle;      /* for how many looks it has not been on the stack */
+    fm_addr code;       /* of its last call */
+    fm_addr caller;     /* of a generator with that code: who resumed it when it was last seen running */
     /* 3.9 and 3.10: */
     uint32_t depth; /* how many frames were below it */
-    uint32_t idle;  /* for how many looks it has not been on the stack */
     uint32_t met;   /* … + 1 when it was last found on the stack; 0: never */
-    fm_addr code;   /* of its last call */
-    bool shared;    /* one of these two was not always the same */
+    bool shared;    /* it, or the code, was not always the same */
 };
 
 struct fm_walk {
@@ -68,7 +69,7 @@ struct fm_walk {
     fm_addr cframe;
     FM_VEC(struct fm_chunk) chunks; /* also those that were in use when the stack was deeper */
     uint32_t in_use;                /* how many are, by what was last read */
-    FM_VEC(struct fm_loose) loose;
+    FM_VEC(struct fm_loose) loose; /* the last ones were last on the stack */
     fm_addr shims[FM_WALK_SHIMS]; /* entry frames on the C stack, known to be no Python's; | 1 if it stood
                                    * on a generator */
     struct {

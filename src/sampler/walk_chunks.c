@@ -20,6 +20,8 @@
 
 #define CO_MAKES_GENERATOR (0x20 | 0x80 | 0x200) /* co_flags: generator, coroutine, asynchronous generator */
 
+#define MAX_HOPS 8 /* from the newest frame by the thread state to one in the chunks */
+#define MAX_IDLE_LOOSE 50u /* … and a frame outside the chunks that is not on the stack */
 #define MAX_IDLE 4000u /* for how many looks a chunk that is not in use stays in the plan */
 
 /* Of the frame in a slot of a chunk. */
@@ -148,7 +150,7 @@ static fm_addr chunk_end(const struct fm_climb *k, size_t i)
 {
     const struct fm_layout *l = k->c->layout;
     const struct fm_chunk *chunk = &k->w->chunks.data[i];
-    if (i + 1 < k->w->in_use && l->chunk_bytes + 16 <= l->chunk_header) {
+    if ((i + 1 < k->w->in_use || k->beyond) && l->chunk_bytes + 16 <= l->chunk_header) {
         uint64_t top = fm_word(k->w->buffer.data + chunk->copy, l->chunk_bytes + 8);
         if (top <= (chunk->bytes - l->chunk_header) / 8)
             return chunk->at + l->chunk_header + top * 8;
@@ -206,17 +208,28 @@ static void climb_chunks(struct fm_climb *k)
     }
 }
 
-/* Keep what is below the newest frame by the thread state; without that, only the oldest is certain. */
-static void cut_as_told(struct fm_climb *k)
+/* Keep what is below the newest frame by the thread state. If that is a generator, what is below those that it
+ * stood on. False if it is not found. */
+static bool cut_as_told(struct fm_climb *k)
 {
-    for (size_t i = k->stack.len; i-- > 0;) {
-        if (k->stack.data[i].at == k->newest) {
-            k->stack.len = i + 1;
-            return;
+    fm_addr at = k->newest;
+    for (int hops = 0; at && hops < MAX_HOPS; hops++) {
+        for (size_t i = k->stack.len; i-- > 0;) {
+            if (k->stack.data[i].at == at) {
+                k->stack.len = i + 1;
+                k->unsure = k->unsure || hops > 0;
+                return true;
+            }
         }
+        const struct fm_loose *loose = fm_walk_loose(k->w, at);
+        if (loose && loose->copies[1])
+            at = fm_word(k->w->buffer.data + loose->copies[0], k->c->layout->frame_previous);
+        else if (fm_walk_is_shim(k->w, at))
+            at = fm_remote_pointer(k->c->remote, at + k->c->layout->frame_previous);
+        else
+            return false;
     }
-    k->unsure = true;
-    k->stack.len = 1;
+    return false;
 }
 
 /* Of frames that may or may not have ended (3.11 to 3.13), drop those that have: nothing above the last
@@ -238,8 +251,12 @@ static void drop_ended(struct fm_climb *k)
         k->stack.len = len;
     else
         k->between = k->stack.len > 0 && k->stack.data[k->stack.len - 1].f.offset >= 0;
-    if (k->between && k->c->last_try)
-        cut_as_told(k);
+    if (k->between && cut_as_told(k)) {
+        k->between = false;
+    } else if (k->between && k->c->last_try) {
+        k->unsure = true;
+        k->stack.len = 1; /* only the oldest is certain */
+    }
 }
 
 /* The newest frame by the copy of the thread state; 0 if it does not tell. */
@@ -260,6 +277,29 @@ static bool has_unknown_newest(const struct fm_climb *k)
            !fm_walk_loose(k->w, k->newest);
 }
 
+/* Frames outside the chunks that are on the stack move to the end of the plan, the newest last: next to the
+ * chunks. Others leave it after a while. */
+static void order_loose(struct fm_climb *k)
+{
+    struct fm_walk *w = k->w;
+    for (size_t i = 0; i < k->stack.len; i++) {
+        struct fm_loose *loose = k->stack.data[i].bytes ? NULL : fm_walk_loose(w, k->stack.data[i].at);
+        if (!loose)
+            continue;
+        struct fm_loose moved = *loose;
+        moved.idle = 0;
+        size_t at = (size_t)(loose - w->loose.data);
+        memmove(loose, loose + 1, (w->loose.len - at - 1) * sizeof *loose);
+        w->loose.data[w->loose.len - 1] = moved;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < w->loose.len; i++) {
+        if (++w->loose.data[i].idle <= MAX_IDLE_LOOSE)
+            w->loose.data[kept++] = w->loose.data[i];
+    }
+    w->loose.len = kept;
+}
+
 static enum fm_walk_result deliver(struct fm_climb *k)
 {
     struct fm_walk *w = k->w;
@@ -267,7 +307,23 @@ static enum fm_walk_result deliver(struct fm_climb *k)
     for (size_t i = k->stack.len; i-- > 0;)
         fm_walk_push(w, k->c, &k->stack.data[i].f);
     w->partial = k->unsure;
+    order_loose(k);
     return FM_WALK_OK;
+}
+
+/* There are chunks that were not copied: what was found called what is there, unless a frame executes, which is
+ * then the newest. */
+static enum fm_walk_result deliver_older(struct fm_climb *k)
+{
+    for (size_t i = k->stack.len; i-- > 0;) {
+        if (k->stack.data[i].fate == FM_EXECUTING) {
+            k->stack.len = i + 1;
+            break;
+        }
+    }
+    k->unsure = true;
+    fm_walk_learn(k->w, k->c); /* for the next look */
+    return deliver(k);
 }
 
 static enum fm_walk_result climb(struct fm_climb *k)
@@ -277,25 +333,23 @@ static enum fm_walk_result climb(struct fm_climb *k)
     climb_chunks(k);
     if (k->again && !k->c->last_try)
         return FM_WALK_AGAIN;
+    if (k->beyond)
+        return deliver_older(k);
     k->unsure = k->unsure || k->again || k->missing || k->changed || k->stack.len >= FM_WALK_MAX_FRAMES;
     /* It is the first look that counts: what is deep and quick would get away. */
     if (k->changed || k->stack.len >= FM_WALK_MAX_FRAMES)
         return deliver(k);
     if (fm_layout_minor(l) < 14)
         drop_ended(k);
+    if (k->between && !k->c->last_try)
+        return FM_WALK_AGAIN;
     fm_climb_generators(k);
-    if (fm_climb_lacks_generator(k)) {
-        if (!k->c->last_try) {
-            fm_walk_learn(k->w, k->c);
-            return FM_WALK_AGAIN;
-        }
+    bool lacks = fm_climb_lacks_generator(k), unknown = has_unknown_newest(k);
+    if (lacks)
         fm_climb_push_resumed(k);
-    } else if ((k->unsure || has_unknown_newest(k)) && !k->c->last_try) {
-        fm_walk_learn(k->w, k->c);
-        return FM_WALK_AGAIN;
-    } else if (k->between && !k->c->last_try) {
-        return FM_WALK_AGAIN;
-    }
+    k->unsure = k->unsure || lacks || unknown;
+    if (lacks || unknown)
+        fm_walk_learn(k->w, k->c); /* for the next look: this one counts */
     return deliver(k);
 }
 
@@ -347,7 +401,8 @@ enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_cont
     fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_chunk);
     if (!newest)
         return FM_WALK_OK; /* it has not run any Python yet */
-    if (!w->complete || !has_chunk(w, newest)) {
+    k.beyond = !w->complete || !has_chunk(w, newest);
+    if (k.beyond && !w->in_use) {
         if (fm_walk_learn(w, c) == FM_WALK_GONE)
             return FM_WALK_GONE;
         w->frames.len = 0;
@@ -356,7 +411,8 @@ enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_cont
     }
     count_chunks(&k);
     if (l->interp_code_generation != FM_ABSENT)
-        w->generation = fm_word(w->buffer.data, w->generation_copy);
+        w->generation = w->complete ? fm_word(w->buffer.data, w->generation_copy)
+                                    : fm_remote_pointer(c->remote, w->interp + l->interp_code_generation);
     k.stack.data = w->scratch;
     k.stack.cap = w->scratch_cap;
     k.newest = told_newest(&k);

@@ -1,7 +1,8 @@
 /*
  * What is copied of a running thread of 3.11 and later: the plan as a list of spans, read at once; see walk.h.
  *
- * The order of the spans is that of the instants at which they are copied. Chunks come oldest first, so that the
+ * The order of the spans is that of the instants at which they are copied. Frames outside the chunks lie around
+ * them, those that were last on the stack next to them. Chunks come oldest first, so that the
  * newest of those in use is the last, and then the older ones again: what both copies of them agree on held when
  * the newest was copied. Chunks that were in use when the stack was deeper are planned, too: memory of a chunk is
  * given back to the system when it is not used any more, so where the read stops tells how deep the stack is;
@@ -51,7 +52,7 @@ static void make_plan(struct fm_walk *w, const struct fm_layout *l, struct plan 
     for (size_t i = 0; i < w->chunks.len; i++, n++)
         w->chunks.data[i].copy = offsets[n] = place_chunk(w, &spans[n], &w->chunks.data[i]);
     p->after_chunks = n;
-    for (size_t i = 0; i < w->loose.len; i++, n++)
+    for (size_t i = w->loose.len; i-- > 0; n++)
         w->loose.data[i].copies[1] = offsets[n] = fm_walk_place(w, &spans[n], w->loose.data[i].at, l->frame_size);
     p->again = n;
     for (size_t i = 0; i + 1 < w->chunks.len; i++, n++)
@@ -108,6 +109,11 @@ int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c)
     uint64_t begin_ns = fm_clock_ns();
     int got = fm_remote_read_spans(c->remote, p.spans, p.n);
     w->complete = got == p.n || (got > 0 && read_rest(w, c, &p, got));
+    if (!w->complete) { /* of older chunks there is one copy only: what the oldest holds is certain */
+        w->in_use = got > p.chunks;
+        for (size_t i = 0; i < w->loose.len; i++)
+            w->loose.data[i].copies[1] = 0;
+    }
     w->torn = false;
     if (w->complete)
         fm_walk_time(w, p.n, fm_clock_ns() - begin_ns);

@@ -26,6 +26,30 @@ static bool view_loose(const struct fm_climb *k, const struct fm_loose *loose, s
            f->owner == later.owner;
 }
 
+/* As view_loose(), of a generator that must have been running when the chunks were copied, as it called what was
+ * found there. It may have been resumed after the first copy, or suspended before the second: then the other one
+ * tells who resumed it, or what was known before. */
+static bool view_running(const struct fm_climb *k, struct fm_loose *loose, struct fm_frame_view *f)
+{
+    struct fm_frame_view later;
+    const uint8_t *bytes = k->w->buffer.data;
+    if (!loose->copies[1] || !fm_walk_decode(k->c, bytes + loose->copies[0], f))
+        return false;
+    fm_walk_decode(k->c, bytes + loose->copies[1], &later);
+    if (f->code_at != later.code_at || f->owner != later.owner)
+        return false;
+    if (f->owner != k->c->layout->owner_generator)
+        return f->previous == later.previous;
+    if (f->previous && later.previous && f->previous != later.previous)
+        return false;
+    f->previous = f->previous ? f->previous : later.previous;
+    if (!f->previous && loose->code == f->code_at)
+        f->previous = loose->caller;
+    loose->code = f->code_at; /* another generator may come to lie there */
+    loose->caller = f->previous;
+    return true;
+}
+
 static void copy_too(struct fm_climb *k, fm_addr at)
 {
     k->again = true;
@@ -93,10 +117,11 @@ bool fm_climb_push_generators(struct fm_climb *k, fm_addr at)
                 return false;
             break;
         }
-        if (!view_loose(k, loose, &x.f)) {
-            k->again = true;
+        if (!view_running(k, loose, &x.f)) {
+            k->unsure = true;
             return false;
         }
+        loose->idle = 0;
         if (x.f.owner < k->c->layout->owner_boundary) {
             if (!fm_walk_identify(k->c, &x.f))
                 return false;
@@ -170,8 +195,10 @@ struct fm_loose *fm_climb_generator_on(struct fm_climb *k, fm_addr at, struct fm
             return loose;
         struct fm_loose *entry = fm_walk_loose(k->w, f->previous);
         if (entry && view_loose(k, entry, &shim) && shim.owner >= k->c->layout->owner_boundary &&
-            shim.previous == at)
+            shim.previous == at) {
+            entry->idle = 0;
             return loose;
+        }
     }
     return NULL;
 }
