@@ -348,8 +348,8 @@ static enum fm_walk_result climb(struct fm_climb *k)
     if (lacks)
         fm_climb_push_resumed(k);
     k->unsure = k->unsure || lacks || unknown;
-    if (lacks || unknown)
-        fm_walk_learn(k->w, k->c); /* for the next look: this one counts */
+    if (unknown) /* to be copied from the next look on: this one counts */
+        fm_climb_is_entry(k, k->newest);
     return deliver(k);
 }
 

@@ -253,6 +253,8 @@ bool fm_climb_push_resumed(struct fm_climb *k)
         if (!gen || (gen & 7) || !read_resumed(k, top, stack_offset(k, top, i), gen, &x.f))
             continue;
         x.at = gen + l->gen_frame;
+        if (!fm_walk_loose(k->w, x.at))
+            copy_too(k, x.at);
         fm_vec_push(&k->stack, x);
         return true;
     }
