@@ -10,6 +10,7 @@
 #include "sampler/walk_parts.h"
 
 #define SLACK_BYTES 1024u /* how much deeper a stack may get without a new plan */
+#define COLD_NS 200000u
 #define MAX_THREAD_BYTES 65536u
 #define MAX_CHUNKS_BYTES (16u << 20) /* of all chunks of a thread: some hundred thousand frames */
 
@@ -295,9 +296,15 @@ enum fm_walk_result fm_walk_running(struct fm_walk *w, struct fm_walk_context *c
 {
     const struct fm_layout *l = c->layout;
     enum fm_walk_result result;
+    /* After a pause all that a copy needs has left the processor's caches, and the copy takes several times as
+     * long as it need to: so the first one only warms them. */
+    bool cold = c->now_ns - w->copied_ns > COLD_NS;
+    w->copied_ns = c->now_ns;
     if (l->frames == FM_FRAMES_HEAP) {
         result = fm_walk_heap(w, c);
     } else {
+        if (cold)
+            fm_walk_copy(w, c);
         int status = fm_walk_copy(w, c);
         w->frames.len = 0;
         w->partial = false;

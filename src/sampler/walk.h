@@ -79,6 +79,7 @@ struct fm_walk {
     struct fm_map sites; /* 3.9 and 3.10: who called whom (pairs of codes) → at which instruction */
     /* What was read. */
     FM_VEC(uint8_t) buffer;
+    uint64_t copied_ns; /* when */
     uint32_t head, cframe_copy, generation_copy;
     bool complete; /* all that was planned, but for chunks that are gone */
     bool torn;     /* it took longer than usual: see walk_copy.c */
