@@ -12,7 +12,6 @@
 #include "sampler/threads.h"
 
 #define TRIES 6
-#define COLD_NS 200000u /* after such a pause the first read takes much longer than the next */
 #define MAX_DETAILS 100000
 
 #define STACK_START_FIELD 28 /* of /proc/PID/stat, as proc(5) counts them */
@@ -477,8 +476,6 @@ bool fm_target_round(struct fm_target *t, enum fm_target_mode mode, uint64_t now
 {
     t->last_round_ns = now_ns;
     t->only_gil = mode == FM_TARGET_GIL;
-    if (t->only_gil && ns > COLD_NS) /* what follows shall be quick: who holds the GIL changes all the time */
-        fm_remote_pointer(&t->remote, t->runtime.at);
     if (!fm_threads_glance(t, now_ns))
         return false;
     fm_fold_ended(t);
