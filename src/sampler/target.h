@@ -91,6 +91,7 @@ struct fm_target {
     FM_VEC(struct fm_raw_frame) task_stack;
     char *exe, *command, *cwd;
     uint64_t start_ns, end_ns, last_round_ns, last_list_ns, last_glance_ns;
+    uint64_t list_wait_ns; /* until threads are listed again, as one had not begun yet; 0: there was none */
     uint64_t next_names_ns; /* when to look for names of threads; UINT64_MAX: all are known */
     size_t ended_kept, rows_kept; /* records of ended threads, rows of the tally: after the last folding */
     FM_VEC(fm_addr) gil_holders; /* thread states that held a GIL at the last glance */

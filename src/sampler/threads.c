@@ -17,6 +17,7 @@
 #define THREAD_MAX_BYTES 2048
 #define PTHREAD_SCAN_BYTES 2048
 #define REFRESH_NS 100000000u
+#define SOON_NS 1000000u /* after which a thread that has not begun yet is looked for, then twice as long … */
 #define GIL_HEAD_BYTES 64 /* of its struct: up to the counter of switches */
 #define QUIET_ROUNDS 8    /* at least each so many rounds the kernel is asked about everybody */
 #define ALONE_NS 3000000u /* a single thread: nobody fights for the GIL, new ones are rare */
@@ -161,19 +162,20 @@ static uint64_t native_of(const struct fm_target *t, const uint8_t *bytes)
     return offset == FM_ABSENT ? 0 : word(bytes, offset);
 }
 
-static void add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const uint8_t *bytes,
+/* False if it is to be seen later. */
+static bool add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const uint8_t *bytes,
                        bool main_thread, uint64_t now_ns)
 {
     const struct fm_layout *l = &t->runtime.layout;
     uint64_t ident = word(bytes, l->thread_id);
     /* Until a new thread runs, its state names the thread that made it. */
     if (l->thread_chunk != FM_ABSENT && !word(bytes, l->thread_chunk))
-        return;
+        return false;
     pid_t tid = l->thread_native_id == FM_ABSENT
                     ? tid_by_pthread(t, ident, main_thread)
                     : tid_outside(t, native_of(t, bytes));
     if (!tid)
-        return; /* just born, or about to end: seen next time */
+        return false; /* just born, or about to end */
     struct fm_watched_thread *th = add(t, now_ns);
     th->at = at;
     th->ident = ident;
@@ -186,6 +188,7 @@ static void add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const ui
         t->next_names_ns = now_ns + NAMES_NS;
     fm_walk_init(&th->walk, at, interp);
     fm_vec_push(&t->live, th->number);
+    return true;
 }
 
 static bool take_name(struct fm_watched_thread *th, const struct fm_thread_names *names)
@@ -244,6 +247,7 @@ struct listing {
     size_t n_seen;
     bool whole;             /* every list was read to its end */
     uint64_t now_ns;
+    bool early; /* some have not begun yet */
 };
 
 /* A thread state can be freed and another made in its place, even with the same pthread_t. */
@@ -262,8 +266,8 @@ static void see_thread(struct fm_target *t, fm_addr interp, fm_addr at, const ui
         th = NULL;
     }
     if (!th)
-        add_thread(t, at, interp, bytes, word(bytes, t->runtime.layout.thread_next) == 0,
-                   list->now_ns);
+        list->early |= !add_thread(t, at, interp, bytes, word(bytes, t->runtime.layout.thread_next) == 0,
+                                   list->now_ns);
     else if (th->number < list->n_seen)
         list->seen[th->number] = true;
 }
@@ -357,6 +361,8 @@ bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns)
     fm_map_release(&list.by_state);
     fm_map_release(&list.visited);
     t->last_list_ns = now_ns;
+    uint64_t wait_ns = t->list_wait_ns ? 2 * t->list_wait_ns : SOON_NS;
+    t->list_wait_ns = !list.early ? 0 : wait_ns < REFRESH_NS ? wait_ns : REFRESH_NS;
     return t->interps.len > 0;
 }
 
@@ -419,7 +425,8 @@ static void read_holders(struct fm_target *t)
 bool fm_threads_glance(struct fm_target *t, uint64_t now_ns)
 {
     struct fm_span spans[4];
-    bool changed = !t->interps.len || now_ns - t->last_list_ns > REFRESH_NS;
+    uint64_t wait_ns = t->list_wait_ns ? t->list_wait_ns : REFRESH_NS;
+    bool changed = !t->interps.len || now_ns - t->last_list_ns > wait_ns;
     if (t->live.len == 1 && !changed && now_ns - t->last_glance_ns < ALONE_NS)
         return true;
     t->last_glance_ns = now_ns;
@@ -431,6 +438,8 @@ bool fm_threads_glance(struct fm_target *t, uint64_t now_ns)
                   g.newest_thread != t->interps.data[i].newest_thread;
         if (!changed)
             see_gil(t, &t->interps.data[i], &g);
+        else
+            t->list_wait_ns = 0; /* who is new will begin soon */
     }
     if (changed && !fm_threads_refresh(t, now_ns))
         return false;

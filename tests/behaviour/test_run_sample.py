@@ -180,6 +180,16 @@ def test_saved_while_it_runs(tmp_path):
         process.stderr.close()
 
 
+def test_from_the_first_instruction_on(any_python, tmp_path):
+    """Threads are listed before they have run anything; they are not forgotten then."""
+    done = run("-c", spin("busy", 0.5), python=any_python, output=tmp_path / "o.fathom")
+    assert done.returncode == 0
+    recording = sampled.Recording(tmp_path / "o.fathom")
+    [process] = recording.processes
+    seen_ns = sum(row["self_ns"] for row in recording.tree)
+    assert seen_ns >= 0.9 * process["wall_ns"]
+
+
 # ---------------------------------------------------------------- every Python below it
 
 def test_children_of_every_kind(any_python, tmp_path):
