@@ -129,7 +129,7 @@ void fm_runtime_explain_refusal(pid_t pid, int errnum, struct fm_error *err)
         return;
     }
     if (errnum == ESRCH) {
-        fm_error_set(err, FM_NOT_FOUND, "process %d is ending, or not started yet", (int)pid);
+        fm_error_set(err, FM_NOT_READY, "process %d is ending, or not started yet", (int)pid);
         return;
     }
     if ((self = fm_permits_read_self()))
