@@ -4,7 +4,6 @@
  */
 #include "sampler/walk.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "sampler/walk_parts.h"
@@ -178,10 +177,10 @@ void fm_walk_reach(struct fm_walk *w, fm_addr end)
     chunk->used = used > chunk->bytes ? chunk->bytes : used > chunk->used ? (uint32_t)used : chunk->used;
 }
 
-fm_addr fm_walk_newest(const struct fm_walk *w, const struct fm_walk_context *c, const uint8_t *thread)
+/* The newest frame that a thread state names. */
+static fm_addr newest_frame(const struct fm_walk_context *c, const uint8_t *thread)
 {
     fm_addr at = fm_word(thread, c->layout->thread_frame);
-    (void)w;
     if (c->layout->frames == FM_FRAMES_CFRAME)
         return at ? fm_remote_pointer(c->remote, at + c->layout->cframe_frame) : 0;
     return at;
@@ -260,7 +259,7 @@ enum fm_walk_result fm_walk_learn(struct fm_walk *w, struct fm_walk_context *c)
         w->loose.len = 0; /* most are of another time */
     w->cframe = l->frames == FM_FRAMES_CFRAME ? fm_word(thread, l->thread_frame) : 0;
     learn_chunks(w, c, fm_word(thread, l->thread_chunk));
-    fm_addr newest = fm_walk_newest(w, c, thread);
+    fm_addr newest = newest_frame(c, thread);
     if (fm_walk_chunk_of(w, newest))
         fm_walk_reach(w, newest + l->frame_size);
     if (!w->in_use && fm_word(thread, l->thread_chunk))
@@ -277,7 +276,7 @@ enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c)
         return FM_WALK_GONE;
     if (!fm_walk_is_same(w, l, thread))
         return FM_WALK_GONE;
-    fm_addr newest = fm_walk_newest(w, c, thread);
+    fm_addr newest = newest_frame(c, thread);
     if (l->frames != FM_FRAMES_HEAP) {
         if (!w->in_use || w->chunks.data[w->in_use - 1].at != fm_word(thread, l->thread_chunk))
             learn_chunks(w, c, fm_word(thread, l->thread_chunk));
@@ -292,25 +291,24 @@ enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c)
     return follow(w, c, newest, false);
 }
 
-enum fm_walk_result fm_walk_running(struct fm_walk *w, struct fm_walk_context *c)
+static enum fm_walk_result walk_chunks(struct fm_walk *w, struct fm_walk_context *c)
 {
-    const struct fm_layout *l = c->layout;
-    enum fm_walk_result result;
     /* After a pause all that a copy needs has left the processor's caches, and the copy takes several times as
      * long as it need to: so the first one only warms them. */
-    bool cold = c->now_ns - w->copied_ns > COLD_NS;
+    if (c->now_ns - w->copied_ns > COLD_NS)
+        fm_walk_copy(w, c);
     w->copied_ns = c->now_ns;
-    if (l->frames == FM_FRAMES_HEAP) {
-        result = fm_walk_heap(w, c);
-    } else {
-        if (cold)
-            fm_walk_copy(w, c);
-        int status = fm_walk_copy(w, c);
-        w->frames.len = 0;
-        w->partial = false;
-        if (status < 0 || !fm_walk_is_same(w, l, w->buffer.data + w->head))
-            return FM_WALK_GONE;
-        result = fm_walk_finish_chunks(w, c);
-    }
+    int status = fm_walk_copy(w, c);
+    w->frames.len = 0;
+    w->partial = false;
+    if (status < 0 || !fm_walk_is_same(w, c->layout, w->buffer.data + w->head))
+        return FM_WALK_GONE;
+    return fm_walk_finish_chunks(w, c);
+}
+
+enum fm_walk_result fm_walk_running(struct fm_walk *w, struct fm_walk_context *c)
+{
+    enum fm_walk_result result =
+        c->layout->frames == FM_FRAMES_HEAP ? fm_walk_heap(w, c) : walk_chunks(w, c);
     return result == FM_WALK_OK && w->torn && !c->last_try ? FM_WALK_AGAIN : result;
 }

@@ -151,7 +151,6 @@ static uint64_t site_key(uint32_t caller, uint32_t callee)
 /* Both copies of a frame, made one. */
 struct both {
     struct fm_frame_view f;
-    int32_t later_offset;
     int executed; /* in how many of them */
     bool shared;  /* it has served other functions, or its function calls itself */
     bool steady;  /* in both, at the same instruction */
@@ -170,12 +169,13 @@ static bool view(const struct fm_walk *w, const struct fm_walk_context *c, struc
                  struct both *ret)
 {
     struct fm_frame_view later;
+    int32_t later_offset;
     if (is_far(w, loose) || !fm_walk_decode(c, w->buffer.data + loose->copies[0], &ret->f) ||
         !fm_walk_decode(c, w->buffer.data + loose->copies[1], &later) ||
         ret->f.code_at != later.code_at || !fm_walk_identify(c, &ret->f))
         return false;
     const struct fm_code *code = &c->codes->list.data[ret->f.number].code;
-    if (!fm_code_offset(code, c->layout, later.instr, &ret->later_offset))
+    if (!fm_code_offset(code, c->layout, later.instr, &later_offset))
         return false;
     if (ret->f.previous != later.previous) {
         if (!(code->flags & CO_GENERATORS) || (ret->f.previous && later.previous))
@@ -187,7 +187,7 @@ static bool view(const struct fm_walk *w, const struct fm_walk_context *c, struc
     ret->shared = loose->shared || fm_map_find(&w->sites, site_key(ret->f.number, ret->f.number));
     ret->steady = ret->executed == 2 && ret->f.instr == later.instr;
     if (!before && after)
-        ret->f.offset = ret->later_offset;
+        ret->f.offset = later_offset;
     return true;
 }
 

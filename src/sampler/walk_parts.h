@@ -44,8 +44,6 @@ struct fm_loose *fm_walk_loose(struct fm_walk *w, fm_addr at);
 struct fm_chunk *fm_walk_chunk_of(struct fm_walk *w, fm_addr at);
 /* Copy the chunk that holds `end` up to there and somewhat further from now on. */
 void fm_walk_reach(struct fm_walk *w, fm_addr end);
-/* The newest frame that a thread state names. */
-fm_addr fm_walk_newest(const struct fm_walk *w, const struct fm_walk_context *c, const uint8_t *thread);
 
 /* Append the frames from the one at `at` down, one by one: those that do not change as they have called
  * what was read before. */
