@@ -78,11 +78,12 @@ class Terminal:
         return self.tmux("capture-pane", "-p", *options)
 
     def wait(self, pattern):
-        """The screen as soon as the pattern is on it."""
+        """The screen as soon as the pattern is on it, and the same twice: a single look may show half a picture."""
         end = time.monotonic() + PATIENCE_S
+        screen = None
         while time.monotonic() < end:
-            screen = self.screen()
-            if re.search(pattern, screen, re.M):
+            before, screen = screen, self.screen()
+            if screen == before and re.search(pattern, screen, re.M):
                 return screen
             time.sleep(0.05)
         pytest.fail(f"{pattern!r} never came; the screen is\n{screen}")
