@@ -122,6 +122,13 @@ static void fold_tally(struct folding *f)
         f->tally.waits.data[f->waits[i]].samples += wait.samples;
         f->tally.waits.data[f->waits[i]].ns += wait.ns;
     }
+    for (size_t i = 0; i < old->before.seen.len; i++) {
+        struct fm_tally_seen seen = old->before.seen.data[i];
+        seen.row = f->rows[seen.row];
+        fm_vec_push(&f->tally.before.seen, seen);
+    }
+    for (size_t i = 0; i < old->before.waits.len; i++)
+        fm_vec_push(&f->tally.before.waits, f->waits[old->before.waits.data[i]]);
 }
 
 /* What a thread that stays knows by number. */
@@ -131,8 +138,6 @@ static void renumber(const struct folding *f, struct fm_watched_thread *th, uint
     th->number = number;
     if (th->row < old->rows.len)
         th->row = f->rows[th->row];
-    if (th->counted.row < old->rows.len)
-        th->counted.row = f->rows[th->counted.row];
     if (th->wait < old->waits.len)
         th->wait = f->waits[th->wait];
     if (th->tasks_of)

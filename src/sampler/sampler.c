@@ -208,8 +208,7 @@ static bool round_of(struct fm_sampler *s, uint64_t now_ns)
         struct fm_target *t = s->targets.data[i];
         if (t->gone)
             continue;
-        uint64_t ns = t->last_round_ns ? now_ns - t->last_round_ns : s->interval_ns;
-        if (fm_target_round(t, modes[s->options.mode], now_ns, ns))
+        if (fm_target_round(t, modes[s->options.mode], now_ns, s->interval_ns))
             any = true;
         else
             end_target(s, t, now_ns);

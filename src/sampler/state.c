@@ -296,6 +296,11 @@ enum fm_state fm_syscall_state(const struct fm_syscall *call, const struct fm_re
     }
 }
 
+bool fm_syscall_maps(const struct fm_syscall *call)
+{
+    return !call->running && call->number >= 0 && class_of(call) == CLASS_MAP;
+}
+
 int fm_syscall_fd(const struct fm_syscall *call, const struct fm_remote *remote)
 {
     struct list list;

@@ -44,6 +44,7 @@ enum class {
     CLASS_SLEEP,
     CLASS_CHILD,    /* process args[0] */
     CLASS_WAITID,   /* args[0] says what args[1] is */
+    CLASS_MAP,      /* changes the map of the memory */
 };
 
 static const uint8_t classes[512] = {
@@ -126,6 +127,13 @@ static const uint8_t classes[512] = {
     [SYS_setxattr] = CLASS_PATH,
     [SYS_getxattr] = CLASS_PATH,
     [SYS_listxattr] = CLASS_PATH,
+
+    [SYS_mmap] = CLASS_MAP,
+    [SYS_munmap] = CLASS_MAP,
+    [SYS_mremap] = CLASS_MAP,
+    [SYS_mprotect] = CLASS_MAP,
+    [SYS_madvise] = CLASS_MAP,
+    [SYS_brk] = CLASS_MAP,
 
     [SYS_sync] = CLASS_DISK,
     [SYS_msync] = CLASS_DISK,

@@ -5,11 +5,19 @@
 
 #include "base/map.h"
 
+static void release_round(struct fm_tally_round *round)
+{
+    fm_vec_release(&round->seen);
+    fm_vec_release(&round->waits);
+}
+
 void fm_tally_release(struct fm_tally *t)
 {
     fm_vec_release(&t->rows);
     fm_vec_release(&t->frames);
     fm_vec_release(&t->waits);
+    release_round(&t->now);
+    release_round(&t->before);
     free(t->row_index);
     free(t->wait_index);
     *t = (struct fm_tally){ 0 };
@@ -116,4 +124,34 @@ uint32_t fm_tally_wait(struct fm_tally *t, const struct fm_tally_wait *wait)
     fm_vec_push(&t->waits, key);
     t->wait_index[slot] = (uint32_t)t->waits.len;
     return (uint32_t)t->waits.len - 1;
+}
+
+void fm_tally_add(struct fm_tally *t, uint32_t row, enum fm_state state)
+{
+    t->rows.data[row].samples[state]++;
+    fm_vec_push(&t->now.seen, ((struct fm_tally_seen){ row, state }));
+}
+
+void fm_tally_add_wait(struct fm_tally *t, uint32_t wait)
+{
+    t->waits.data[wait].samples++;
+    fm_vec_push(&t->now.waits, wait);
+}
+
+static void give_time(struct fm_tally *t, const struct fm_tally_round *round, uint64_t ns)
+{
+    for (size_t i = 0; i < round->seen.len; i++)
+        t->rows.data[round->seen.data[i].row].ns[round->seen.data[i].state] += ns;
+    for (size_t i = 0; i < round->waits.len; i++)
+        t->waits.data[round->waits.data[i]].ns += ns;
+}
+
+void fm_tally_end_round(struct fm_tally *t, uint64_t ns)
+{
+    struct fm_tally_round over = t->before;
+    give_time(t, &t->before, ns / 2);
+    give_time(t, &t->now, ns - ns / 2);
+    t->before = t->now;
+    t->now = over;
+    t->now.seen.len = t->now.waits.len = 0;
 }

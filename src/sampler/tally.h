@@ -2,6 +2,10 @@
  * Distinct stacks and how often each was seen, by state. A stack belongs to a thread (the sampler's
  * number of it), so the same frames in two threads are two rows.
  *
+ * Time. What is seen in a round counts for the second half of the time since the round before and for the first
+ * half of that until the next, whatever is seen then. (All of the time before it would favour whatever follows a
+ * look that took long; all of it only where the next round sees the thread again, whoever stays long.)
+ *
  * Memory grows with the number of distinct stacks; frames are kept once per row.
  */
 #ifndef FM_SAMPLER_TALLY_H
@@ -33,10 +37,20 @@ struct fm_tally_wait {
 
 #define FM_TALLY_HOLDER UINT32_MAX
 
+/* What was counted in a round. */
+struct fm_tally_seen {
+    uint32_t row;
+    enum fm_state state;
+};
+
 struct fm_tally {
     FM_VEC(struct fm_tally_row) rows;
     FM_VEC(struct fm_raw_frame) frames;
     FM_VEC(struct fm_tally_wait) waits;
+    struct fm_tally_round {
+        FM_VEC(struct fm_tally_seen) seen;
+        FM_VEC(uint32_t) waits;
+    } now, before; /* what this round has seen so far, and what the one before did */
     uint32_t *row_index, *wait_index; /* row + 1, or 0; open addressing */
     size_t row_cap, wait_cap;         /* powers of two */
 };
@@ -50,10 +64,11 @@ uint32_t fm_tally_row(struct fm_tally *t, uint32_t thread, const struct fm_raw_f
 /* The row of this wait; only what identifies it is looked at. */
 uint32_t fm_tally_wait(struct fm_tally *t, const struct fm_tally_wait *wait);
 
-static inline void fm_tally_add(struct fm_tally *t, uint32_t row, enum fm_state state, uint64_t ns)
-{
-    t->rows.data[row].samples[state]++;
-    t->rows.data[row].ns[state] += ns;
-}
+/* Seen in this round. */
+void fm_tally_add(struct fm_tally *t, uint32_t row, enum fm_state state);
+void fm_tally_add_wait(struct fm_tally *t, uint32_t wait);
+
+/* The round is over; what it saw was so long after what the one before saw. */
+void fm_tally_end_round(struct fm_tally *t, uint64_t ns);
 
 #endif

@@ -250,6 +250,7 @@ static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_t
     }
     if (result != FM_WALK_OK)
         return result;
+    t->read_ns = t->read_ns ? t->read_ns : th->walk.read_ns;
     if (!check_codes(t, &th->walk, now_ns))
         th->walk.partial = true;
     if (has_fresh(&th->walk, first_fresh))
@@ -279,7 +280,8 @@ static bool ask_kernel(struct fm_watched_thread *th, struct fm_syscall *call)
         return true;
     if (!read_syscall(th, call))
         return false;
-    th->still = !call->running; /* this answer is not older than the count */
+    /* This answer is not older than the count. Who waits for us to have read goes on at once. */
+    th->still = !call->running && !fm_syscall_maps(call);
     return true;
 }
 
@@ -348,28 +350,17 @@ static bool counts_in(const struct fm_target *t, const struct fm_watched_thread 
     return mode == FM_TARGET_ALL || holds_gil(t, th);
 }
 
-/* What was before counts for the first half of the time since then, what is now for the second. (All of it
- * for what is now would favour whatever follows a look that took long.) */
-static void count(struct fm_target *t, struct fm_watched_thread *th, uint64_t ns)
+static void count(struct fm_target *t, const struct fm_watched_thread *th)
 {
-    struct fm_tally_row *row = &t->tally.rows.data[th->row];
-    uint64_t first_half_ns = ns / 2;
-    if (th->counted.round + 1 == t->counts.rounds && th->counted.round)
-        t->tally.rows.data[th->counted.row].ns[th->counted.state] += first_half_ns;
-    fm_tally_add(&t->tally, th->row, th->state, ns - first_half_ns);
-    th->counted.round = t->counts.rounds;
-    th->counted.row = th->row;
-    th->counted.state = th->state;
+    fm_tally_add(&t->tally, th->row, th->state);
     t->counts.samples++;
-    t->counts.partial += row->partial;
-    if (th->wait != UINT32_MAX) {
-        t->tally.waits.data[th->wait].samples++;
-        t->tally.waits.data[th->wait].ns += ns;
-    }
+    t->counts.partial += t->tally.rows.data[th->row].partial;
+    if (th->wait != UINT32_MAX)
+        fm_tally_add_wait(&t->tally, th->wait);
 }
 
 static void count_gil_wait(struct fm_target *t, const struct fm_watched_thread *th,
-                           const struct fm_watched_thread *holder, uint64_t ns)
+                           const struct fm_watched_thread *holder)
 {
     const struct fm_tally_row *row = &t->tally.rows.data[th->row];
     const struct fm_tally_row *held = &t->tally.rows.data[holder->row];
@@ -379,14 +370,12 @@ static void count_gil_wait(struct fm_target *t, const struct fm_watched_thread *
                                   .state = FM_STATE_GIL, .detail = FM_TALLY_HOLDER,
                                   .holder = holder->number,
                                   .held_at = t->tally.frames.data[held->first] };
-    uint32_t at = fm_tally_wait(&t->tally, &wait);
-    t->tally.waits.data[at].samples++;
-    t->tally.waits.data[at].ns += ns;
+    fm_tally_add_wait(&t->tally, fm_tally_wait(&t->tally, &wait));
 }
 
 /* Who held the GIL while others waited for it, and where: known when all have been looked at. Each
  * interpreter may have a GIL of its own. */
-static void count_gil_waits(struct fm_target *t, uint64_t ns)
+static void count_gil_waits(struct fm_target *t)
 {
     for (size_t i = 0; i < t->live.len; i++) {
         const struct fm_watched_thread *holder = t->threads.data[t->live.data[i]];
@@ -396,7 +385,7 @@ static void count_gil_waits(struct fm_target *t, uint64_t ns)
         for (size_t k = 0; k < t->live.len; k++) {
             const struct fm_watched_thread *th = t->threads.data[t->live.data[k]];
             if (th->waits_for_gil && th != holder && gil_of(t, th) == gil)
-                count_gil_wait(t, th, holder, ns);
+                count_gil_wait(t, th, holder);
         }
     }
 }
@@ -435,13 +424,12 @@ static void look_at_tasks(struct fm_target *t, struct fm_watched_thread *th, uin
 
 /* The await stacks of the thread's tasks count as stacks of a thread of their own. While the thread is
  * blocked its tasks cannot change either. */
-static void count_tasks(struct fm_target *t, struct fm_watched_thread *th, bool looked, uint64_t now_ns,
-                        uint64_t ns)
+static void count_tasks(struct fm_target *t, struct fm_watched_thread *th, bool looked, uint64_t now_ns)
 {
     if (looked)
         look_at_tasks(t, th, now_ns);
     for (size_t i = 0; i < th->tasks.len; i++)
-        fm_tally_add(&t->tally, th->tasks.data[i].row, th->tasks.data[i].state, ns);
+        fm_tally_add(&t->tally, th->tasks.data[i].row, th->tasks.data[i].state);
 }
 
 static bool has_ended(const struct fm_watched_thread *th)
@@ -452,7 +440,7 @@ static bool has_ended(const struct fm_watched_thread *th)
 }
 
 static void sample(struct fm_target *t, struct fm_watched_thread *th, enum fm_target_mode mode,
-                   uint64_t now_ns, uint64_t ns)
+                   uint64_t now_ns)
 {
     bool looked = !is_unchanged(t, th);
     if (looked && !look(t, th, mode, now_ns)) {
@@ -467,14 +455,24 @@ static void sample(struct fm_target *t, struct fm_watched_thread *th, enum fm_ta
     t->counts.running += fm_state_is_running(th->state);
     t->counts.gil += th->state == FM_STATE_GIL;
     if (counts_in(t, th, mode))
-        count(t, th, ns);
+        count(t, th);
     if (t->tasks)
-        count_tasks(t, th, looked, now_ns, ns);
+        count_tasks(t, th, looked, now_ns);
 }
 
-bool fm_target_round(struct fm_target *t, enum fm_target_mode mode, uint64_t now_ns, uint64_t ns)
+/* How long after the stacks of the round before those of this one were read. That is not when the rounds began:
+ * a look takes longer where stacks are deep, and what comes after them would get time that was theirs. */
+static uint64_t time_between(struct fm_target *t, uint64_t now_ns, uint64_t first_ns)
+{
+    uint64_t before_ns = t->seen_ns;
+    t->seen_ns = t->read_ns ? t->read_ns : now_ns;
+    return before_ns ? t->seen_ns - before_ns : first_ns;
+}
+
+bool fm_target_round(struct fm_target *t, enum fm_target_mode mode, uint64_t now_ns, uint64_t first_ns)
 {
     t->last_round_ns = now_ns;
+    t->read_ns = 0;
     t->only_gil = mode == FM_TARGET_GIL;
     if (!fm_threads_glance(t, now_ns))
         return false;
@@ -485,10 +483,11 @@ bool fm_target_round(struct fm_target *t, enum fm_target_mode mode, uint64_t now
         struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
         if (mode == FM_TARGET_GIL && !holds_gil(t, th))
             continue;
-        sample(t, th, mode, now_ns, ns);
+        sample(t, th, mode, now_ns);
     }
     if (mode == FM_TARGET_ALL && t->counts.gil)
-        count_gil_waits(t, ns);
+        count_gil_waits(t);
+    fm_tally_end_round(&t->tally, time_between(t, now_ns, first_ns));
     if (now_ns >= t->next_names_ns)
         fm_threads_name(t, now_ns);
     return true;

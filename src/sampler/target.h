@@ -47,11 +47,6 @@ struct fm_watched_thread {
     uint32_t row;  /* of the tally */
     uint32_t wait; /* of the tally's waits, or UINT32_MAX */
     bool waits_for_gil;
-    struct {
-        uint64_t round; /* 0: never */
-        uint32_t row;
-        enum fm_state state;
-    } counted;     /* where the time went last */
     FM_VEC(struct fm_task_sample) tasks; /* with --tasks: where its tasks were */
     char *name;    /* NULL until known */
     bool named;    /* by Python, not by the kernel */
@@ -91,6 +86,8 @@ struct fm_target {
     FM_VEC(struct fm_raw_frame) task_stack;
     char *exe, *command, *cwd;
     uint64_t start_ns, end_ns, last_round_ns, last_list_ns, last_glance_ns;
+    uint64_t seen_ns; /* when what the last round saw was so */
+    uint64_t read_ns; /* when the first running thread of this round was read; 0: none was yet */
     uint64_t list_wait_ns; /* until threads are listed again, as one had not begun yet; 0: there was none */
     uint64_t next_names_ns; /* when to look for names of threads; UINT64_MAX: all are known */
     size_t ended_kept, rows_kept; /* records of ended threads, rows of the tally: after the last folding */
@@ -111,8 +108,9 @@ uint64_t fm_target_stack_start(pid_t pid);
 /* Which threads count. */
 enum fm_target_mode { FM_TARGET_ALL, FM_TARGET_RUNNING, FM_TARGET_GIL };
 
-/* Look at every thread; `ns` is the weight. False if the process is gone, or is no Python any more. */
-bool fm_target_round(struct fm_target *t, enum fm_target_mode mode, uint64_t now_ns, uint64_t ns);
+/* Look at every thread. What it sees has the time since the round before; the very first one has `first_ns`.
+ * False if the process is gone, or is no Python any more. */
+bool fm_target_round(struct fm_target *t, enum fm_target_mode mode, uint64_t now_ns, uint64_t first_ns);
 
 
 #endif

@@ -9,7 +9,6 @@
 #include "sampler/walk_parts.h"
 
 #define SLACK_BYTES 1024u /* how much deeper a stack may get without a new plan */
-#define COLD_NS 200000u
 #define MAX_THREAD_BYTES 65536u
 #define MAX_CHUNKS_BYTES (16u << 20) /* of all chunks of a thread: some hundred thousand frames */
 
@@ -293,11 +292,7 @@ enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c)
 
 static enum fm_walk_result walk_chunks(struct fm_walk *w, struct fm_walk_context *c)
 {
-    /* After a pause all that a copy needs has left the processor's caches, and the copy takes several times as
-     * long as it need to: so the first one only warms them. */
-    if (c->now_ns - w->copied_ns > COLD_NS)
-        fm_walk_copy(w, c);
-    w->copied_ns = c->now_ns;
+    fm_walk_warm(w, c);
     int status = fm_walk_copy(w, c);
     w->frames.len = 0;
     w->partial = false;

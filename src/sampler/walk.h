@@ -47,7 +47,12 @@ struct fm_chunk {
     uint32_t copied; /* … and was */
     uint32_t copy;  /* where its copy lies in the buffer */
     uint32_t again; /* … and of older chunks a second one, made after the newest chunk's */
-    uint32_t idle;  /* for how many looks it has not been in use */
+};
+
+/* How long a read of so many spans takes. */
+struct fm_usual_time {
+    int spans;
+    uint64_t ns;
 };
 
 /* A frame outside the chunks. */
@@ -79,15 +84,16 @@ struct fm_walk {
     struct fm_map sites; /* 3.9 and 3.10: who called whom (pairs of codes) → at which instruction */
     /* What was read. */
     FM_VEC(uint8_t) buffer;
-    uint64_t copied_ns; /* when */
+    uint64_t copied_ns; /* when something was last copied */
+    uint64_t read_ns;   /* the instant that the copy shows */
     uint32_t head, cframe_copy, generation_copy;
-    bool complete; /* all that was planned, but for chunks that are gone */
+    bool complete; /* of the instant read_ns all chunks are known */
+    bool unfit;    /* the plan is to be made anew */
+    uint32_t failed; /* reads of newer chunks in a row */
+    uint32_t disturbed; /* for so many looks a wait for the target's memory map is to be expected */
     bool torn;     /* it took longer than usual: see walk_copy.c */
     uint64_t generation; /* 3.14+: how many code objects had died when all else was read */
-    struct {
-        int spans;
-        uint64_t ns;
-    } usual[8]; /* how long a read of so many spans takes, by the number of chunks in use */
+    struct fm_usual_time usual[8]; /* of the first read, and of the second by the number of chunks */
     void *scratch; /* of walk_chunks.c, kept for the next walk */
     size_t scratch_cap;
     /* The result: newest first. */

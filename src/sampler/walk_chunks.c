@@ -21,8 +21,7 @@
 #define CO_MAKES_GENERATOR (0x20 | 0x80 | 0x200) /* co_flags: generator, coroutine, asynchronous generator */
 
 #define MAX_HOPS 8 /* from the newest frame by the thread state to one in the chunks */
-#define MAX_IDLE_LOOSE 50u /* … and a frame outside the chunks that is not on the stack */
-#define MAX_IDLE 4000u /* for how many looks a chunk that is not in use stays in the plan */
+#define MAX_IDLE_LOOSE 50u /* for how many looks a frame that is not on the stack stays in the plan */
 
 /* Of the frame in a slot of a chunk. */
 static enum fm_fate fate_of(const struct fm_climb *k, const struct fm_found *x)
@@ -107,8 +106,6 @@ static bool try_slot(struct fm_climb *k, const struct fm_chunk *chunk, fm_addr a
     if (k->stack.len && k->stack.data[k->stack.len - 1].bytes &&
         k->stack.data[k->stack.len - 1].f.offset < 0)
         return false; /* who has not begun has called nobody: that is of an earlier time */
-    if (k->changed >= chunk->at && k->changed < chunk->at + chunk->bytes && at + l->frame_size > k->changed)
-        return false;
     if (at + l->frame_size > chunk->at + chunk->copied) {
         fm_walk_reach(k->w, at + l->frame_size);
         k->again = true;
@@ -158,29 +155,20 @@ static fm_addr chunk_end(const struct fm_climb *k, size_t i)
     return chunk->at + chunk->bytes;
 }
 
-static uint64_t first_difference(const uint8_t *a, const uint8_t *b, uint64_t len)
-{
-    uint64_t i = 0;
-    while (i < len && memcmp(a + i, b + i, len - i < 64 ? len - i : 64) == 0)
-        i += 64;
-    while (i < len && a[i] == b[i])
-        i++;
-    return i < len ? i : len;
-}
-
-/* A stack over several chunks takes several copies, one after the other. Where an older one changed until the
- * newest was copied, the stack is certain up to there. */
+/* A stack over several chunks takes several copies, one after the other. Up to the first chunk that has changed
+ * until the newest was copied, older ones are as they were when that one was copied: this instant counts then. */
 static void find_changes(struct fm_climb *k)
 {
     const uint8_t *buffer = k->w->buffer.data;
-    for (size_t i = 0; i + 1 < k->w->in_use && !k->changed; i++) {
+    uint32_t i = 0;
+    for (; i + 1 < k->w->in_use; i++) {
         const struct fm_chunk *chunk = &k->w->chunks.data[i];
         uint64_t len = chunk_end(k, i) - chunk->at;
         len = len < chunk->copied ? len : chunk->copied;
-        uint64_t same = first_difference(buffer + chunk->copy, buffer + chunk->again, len);
-        if (same < len)
-            k->changed = chunk->at + (same & ~(uint64_t)7);
+        if (memcmp(buffer + chunk->copy, buffer + chunk->again, len) != 0)
+            break;
     }
+    k->certain = i + 1 < k->w->in_use ? i + 1 : k->w->in_use;
 }
 
 /* A word is left free at the beginning of the very first chunk. */
@@ -194,7 +182,7 @@ static fm_addr first_slot(const struct fm_climb *k, const struct fm_chunk *chunk
 /* Every slot from the oldest on. */
 static void climb_chunks(struct fm_climb *k)
 {
-    for (size_t i = 0; i < k->w->in_use; i++) {
+    for (size_t i = 0; i < k->certain && !k->again; i++) {
         const struct fm_chunk *chunk = &k->w->chunks.data[i];
         fm_addr at = first_slot(k, chunk), end = chunk_end(k, i);
         while (at && k->stack.len < FM_WALK_MAX_FRAMES) {
@@ -203,8 +191,6 @@ static void climb_chunks(struct fm_climb *k)
             else
                 at = behind_cleared(k, chunk, at, end);
         }
-        if (k->again || (k->changed >= chunk->at && k->changed < chunk->at + chunk->bytes))
-            return;
     }
 }
 
@@ -311,8 +297,8 @@ static enum fm_walk_result deliver(struct fm_climb *k)
     return FM_WALK_OK;
 }
 
-/* There are chunks that were not copied: what was found called what is there, unless a frame executes, which is
- * then the newest. */
+/* There are more chunks, which were not copied at that instant: what was found called what is there, unless a
+ * frame executes, which is then the newest. */
 static enum fm_walk_result deliver_older(struct fm_climb *k)
 {
     for (size_t i = k->stack.len; i-- > 0;) {
@@ -322,7 +308,8 @@ static enum fm_walk_result deliver_older(struct fm_climb *k)
         }
     }
     k->unsure = true;
-    fm_walk_learn(k->w, k->c); /* for the next look */
+    if (k->w->unfit)
+        fm_walk_learn(k->w, k->c); /* for the next look */
     return deliver(k);
 }
 
@@ -333,11 +320,11 @@ static enum fm_walk_result climb(struct fm_climb *k)
     climb_chunks(k);
     if (k->again && !k->c->last_try)
         return FM_WALK_AGAIN;
-    if (k->beyond)
-        return deliver_older(k);
-    k->unsure = k->unsure || k->again || k->missing || k->changed || k->stack.len >= FM_WALK_MAX_FRAMES;
     /* It is the first look that counts: what is deep and quick would get away. */
-    if (k->changed || k->stack.len >= FM_WALK_MAX_FRAMES)
+    if (k->beyond || k->certain < k->w->in_use)
+        return deliver_older(k);
+    k->unsure = k->unsure || k->again || k->missing || k->stack.len >= FM_WALK_MAX_FRAMES;
+    if (k->stack.len >= FM_WALK_MAX_FRAMES)
         return deliver(k);
     if (fm_layout_minor(l) < 14)
         drop_ended(k);
@@ -353,45 +340,26 @@ static enum fm_walk_result climb(struct fm_climb *k)
     return deliver(k);
 }
 
-/* Is it the chunk behind that in the plan, and does it hold a frame? The memory may serve another purpose by
- * now. Since 3.14 one chunk that is not in use is kept: there an ended frame is known as such. */
-static bool is_in_use(const struct fm_climb *k, size_t i)
+/* Is it the chunk behind that in the plan? The memory may serve another purpose by now. */
+static bool is_next_chunk(const struct fm_walk *w, const struct fm_layout *l, size_t i)
 {
-    const struct fm_layout *l = k->c->layout;
-    const struct fm_chunk *chunk = &k->w->chunks.data[i];
-    const uint8_t *copy = k->w->buffer.data + chunk->copy;
-    struct fm_found x = { .at = chunk->at + l->chunk_header, .bytes = copy + l->chunk_header };
-    if (chunk->copied < l->chunk_header + l->frame_size || fm_word(copy, l->chunk_bytes) != chunk->bytes ||
-        fm_word(copy, l->chunk_previous) != chunk[-1].at)
-        return false;
-    if (fm_layout_minor(l) < 14)
-        return true;
-    return fm_walk_decode(k->c, x.bytes, &x.f) && fm_walk_identify(k->c, &x.f) && lives(k, &x);
+    const struct fm_chunk *chunk = &w->chunks.data[i];
+    const uint8_t *copy = w->buffer.data + chunk->copy;
+    return chunk->copied >= l->chunk_header && fm_word(copy, l->chunk_bytes) == chunk->bytes &&
+           fm_word(copy, l->chunk_previous) == chunk[-1].at;
 }
 
-/* How many of the chunks are in use. Others are kept in the plan for a while. */
-static void count_chunks(const struct fm_climb *k)
+/* Of the chunks that were copied, those that are the stack's. */
+static void count_chunks(struct fm_walk *w, const struct fm_layout *l)
 {
-    struct fm_walk *w = k->w;
-    uint32_t n = w->chunks.len > 0;
-    while (n < w->in_use && is_in_use(k, n))
+    uint32_t n = w->in_use > 0;
+    while (n < w->in_use && is_next_chunk(w, l, n))
         n++;
+    if (n < w->in_use) {
+        w->complete = false;
+        w->unfit = true;
+    }
     w->in_use = n;
-    for (size_t i = 0; i < w->chunks.len; i++) {
-        struct fm_chunk *chunk = &w->chunks.data[i];
-        chunk->idle = i < n ? 0 : chunk->idle + 1;
-        if (chunk->idle > MAX_IDLE)
-            w->chunks.len = i;
-    }
-}
-
-static bool has_chunk(const struct fm_walk *w, fm_addr at)
-{
-    for (size_t i = 0; i < w->chunks.len; i++) {
-        if (w->chunks.data[i].at == at)
-            return true;
-    }
-    return false;
 }
 
 enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_context *c)
@@ -401,18 +369,19 @@ enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_cont
     fm_addr newest = fm_word(w->buffer.data + w->head, l->thread_chunk);
     if (!newest)
         return FM_WALK_OK; /* it has not run any Python yet */
-    k.beyond = !w->complete || !has_chunk(w, newest);
-    if (k.beyond && !w->in_use) {
+    count_chunks(w, l);
+    k.beyond = !w->complete;
+    if (!w->in_use) {
         if (fm_walk_learn(w, c) == FM_WALK_GONE)
             return FM_WALK_GONE;
         w->frames.len = 0;
         w->partial = c->last_try;
         return c->last_try ? FM_WALK_OK : FM_WALK_AGAIN;
     }
-    count_chunks(&k);
     if (l->interp_code_generation != FM_ABSENT)
-        w->generation = w->complete ? fm_word(w->buffer.data, w->generation_copy)
-                                    : fm_remote_pointer(c->remote, w->interp + l->interp_code_generation);
+        w->generation = w->generation_copy
+                            ? fm_word(w->buffer.data, w->generation_copy)
+                            : fm_remote_pointer(c->remote, w->interp + l->interp_code_generation);
     k.stack.data = w->scratch;
     k.stack.cap = w->scratch_cap;
     k.newest = told_newest(&k);

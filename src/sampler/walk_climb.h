@@ -22,7 +22,7 @@ struct fm_climb {
     struct fm_walk_context *c;
     FM_VEC(struct fm_found) stack; /* oldest first */
     fm_addr newest;                /* what the thread state said shortly before: a hint */
-    fm_addr changed;               /* what lies there and above was changed while it was read; 0: nothing was */
+    uint32_t certain; /* chunks of which one instant is known: that of the last of them */
     bool beyond;                   /* there are newer chunks, which were not copied */
     bool again;                    /* something is not in the copies */
     bool crowded;                  /* … and there is no room for more: most are of another time */

@@ -1,16 +1,25 @@
 /*
  * What is copied of a running thread of 3.11 and later: the plan as a list of spans, read at once; see walk.h.
  *
- * The order of the spans is that of the instants at which they are copied. Frames outside the chunks lie around
- * them, those that were last on the stack next to them. Chunks come oldest first, so that the
- * newest of those in use is the last, and then the older ones again: what both copies of them agree on held when
- * the newest was copied. Chunks that were in use when the stack was deeper are planned, too: memory of a chunk is
- * given back to the system when it is not used any more, so where the read stops tells how deep the stack is;
- * the rest is then read by itself.
+ * The order of the spans is that of the instants at which they are copied. First comes what most stacks consist
+ * of: the thread state, which names the newest chunk, and the oldest chunk. Frames outside the chunks lie around
+ * it, those that were last on the stack next to it.
+ *
+ * Only a stack that goes beyond its oldest chunk takes a second read: of the newer chunks, oldest first, and then of
+ * all but the newest again. What both copies of a chunk agree on held when the newest was copied. The instant that counts
+ * is that of the first read, whatever becomes of the second: each span waits for the lock of the target's memory
+ * map, and chunks come and go by changes of that map. Such a wait takes long enough for a stack to be gone, and to
+ * look again until nothing disturbs would leave out all that is deep.
  */
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "sampler/walk_parts.h"
+
+#define DISTURBED  1000u /* for so many looks after a wait more of them are expected */
+#define SUSPECTED  8u    /* … and after what may have been one, some are watched for */
+#define COLD_NS    200000u
+#define MAX_FAILED 3 /* reads of newer chunks, before the plan is doubted */
 
 uint32_t fm_walk_place(struct fm_walk *w, struct fm_span *span, fm_addr at, size_t len)
 {
@@ -22,114 +31,169 @@ uint32_t fm_walk_place(struct fm_walk *w, struct fm_span *span, fm_addr at, size
     return offset;
 }
 
-static uint32_t place_chunk(struct fm_walk *w, struct fm_span *span, struct fm_chunk *chunk)
-{
-    chunk->copied = chunk->used;
-    return fm_walk_place(w, span, chunk->at, chunk->used);
-}
-
-/* The spans of the plan, in groups; each begins where the one before ends. */
 struct plan {
     struct fm_span spans[FM_WALK_MAX_SPANS];
-    int chunks, after_chunks, again, rest, n;
+    uint32_t offsets[FM_WALK_MAX_SPANS];
+    int n;
+    uint64_t took_ns; /* to read it */
 };
 
-static void make_plan(struct fm_walk *w, const struct fm_layout *l, struct plan *p)
+static uint32_t add(struct fm_walk *w, struct plan *p, fm_addr at, size_t len)
 {
-    uint32_t offsets[FM_WALK_MAX_SPANS];
-    struct fm_span *spans = p->spans;
-    int n = 0;
-    w->buffer.len = 0;
-    w->head = offsets[n] = fm_walk_place(w, &spans[n], w->thread, l->thread_size);
-    n++;
-    if (l->frames == FM_FRAMES_CFRAME && w->cframe) {
-        w->cframe_copy = offsets[n] = fm_walk_place(w, &spans[n], w->cframe, l->cframe_frame + 8);
-        n++;
-    }
-    for (size_t i = 0; i < w->loose.len; i++, n++)
-        w->loose.data[i].copies[0] = offsets[n] = fm_walk_place(w, &spans[n], w->loose.data[i].at, l->frame_size);
-    p->chunks = n;
-    for (size_t i = 0; i < w->chunks.len; i++, n++)
-        w->chunks.data[i].copy = offsets[n] = place_chunk(w, &spans[n], &w->chunks.data[i]);
-    p->after_chunks = n;
-    for (size_t i = w->loose.len; i-- > 0; n++)
-        w->loose.data[i].copies[1] = offsets[n] = fm_walk_place(w, &spans[n], w->loose.data[i].at, l->frame_size);
-    p->again = n;
-    for (size_t i = 0; i + 1 < w->chunks.len; i++, n++)
-        w->chunks.data[i].again = offsets[n] = place_chunk(w, &spans[n], &w->chunks.data[i]);
-    p->rest = n;
-    if (l->interp_code_generation != FM_ABSENT) {
-        w->generation_copy = offsets[n] =
-            fm_walk_place(w, &spans[n], w->interp + l->interp_code_generation, sizeof w->generation);
-        n++;
-    }
-    for (int i = 0; i < n; i++) /* the buffer may have moved while it grew */
-        spans[i].into = w->buffer.data + offsets[i];
-    p->n = n;
+    p->offsets[p->n] = fm_walk_place(w, &p->spans[p->n], at, len);
+    return p->offsets[p->n++];
 }
 
-/* The read stopped at a chunk: it and deeper ones are not in use. Read what comes after them. */
-static bool read_rest(struct fm_walk *w, const struct fm_walk_context *c, struct plan *p, int got)
+static uint32_t add_chunk(struct fm_walk *w, struct plan *p, struct fm_chunk *chunk)
 {
-    int n = 0;
-    if (got <= p->chunks || got >= p->after_chunks)
-        return false;
-    w->in_use = (uint32_t)(got - p->chunks);
-    for (int i = p->after_chunks; i < p->n; i++) {
-        bool unused = i >= p->again && i < p->rest && (uint32_t)(i - p->again) + 1 >= w->in_use;
-        if (!unused)
-            p->spans[n++] = p->spans[i];
-    }
-    return n == 0 || fm_remote_read_spans(c->remote, p->spans, n) == n;
+    chunk->copied = chunk->used;
+    return add(w, p, chunk->at, chunk->used);
+}
+
+/* How many spans were read, or negative. */
+static int read_plan(struct fm_walk *w, const struct fm_walk_context *c, struct plan *p)
+{
+    for (int i = 0; i < p->n; i++) /* the buffer may have moved while it grew */
+        p->spans[i].into = w->buffer.data + p->offsets[i];
+    uint64_t begin_ns = fm_clock_ns();
+    int got = fm_remote_read_spans(c->remote, p->spans, p->n);
+    w->copied_ns = fm_clock_ns();
+    p->took_ns = w->copied_ns - begin_ns;
+    return got;
 }
 
 /* A copy that took longer than such copies take was interrupted, by the scheduler or by the machine below
  * ours, and may be of two instants. What is usual is learnt: the least so far, given up slowly. */
-void fm_walk_time(struct fm_walk *w, int n, uint64_t took_ns)
+bool fm_walk_is_late(struct fm_usual_time *usual, int spans, size_t bytes, uint64_t took_ns)
 {
     /* More of a large copy is in another processor's cache when much of it is in use. */
-    uint64_t allowed_ns = 300 + w->buffer.len / 4;
-    int *spans = &w->usual[w->in_use % FM_COUNT(w->usual)].spans;
-    uint64_t *usual_ns = &w->usual[w->in_use % FM_COUNT(w->usual)].ns;
-    if (n != *spans || took_ns < *usual_ns) {
-        *spans = n;
-        *usual_ns = took_ns;
-        w->torn = false;
+    uint64_t allowed_ns = 300 + bytes / 4;
+    if (spans != usual->spans || took_ns < usual->ns) {
+        *usual = (struct fm_usual_time){ spans, took_ns };
+        return false;
+    }
+    bool late = took_ns > usual->ns + usual->ns / 2 + allowed_ns;
+    usual->ns += usual->ns / 64 + 1;
+    return late;
+}
+
+/* How often this thread gave up its processor. */
+static long waits(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+/* A read that waited for the lock of the target's memory map, which is taken for each span, was late but has not
+ * been interrupted within a span. To ask for that takes a tenth of a look, so it is done where such waits were. */
+static bool is_torn(struct fm_walk *w, const struct plan *p, long waits_before)
+{
+    bool late = fm_walk_is_late(&w->usual[0], p->n, w->buffer.len, p->took_ns);
+    bool waited = w->disturbed && late && waits() > waits_before;
+    if (waited) {
+        w->disturbed = DISTURBED;
+        w->read_ns = w->copied_ns; /* most comes after the wait */
+    } else if (late && !w->disturbed) {
+        w->disturbed = SUSPECTED;
+    } else {
+        w->disturbed -= w->disturbed > 0;
+    }
+    return late && !waited;
+}
+
+/* All but the newer chunks. Returns how many spans were read, or negative. */
+static int copy_oldest(struct fm_walk *w, const struct fm_walk_context *c)
+{
+    const struct fm_layout *l = c->layout;
+    struct plan p;
+    p.n = 0;
+    w->buffer.len = 0;
+    w->head = add(w, &p, w->thread, l->thread_size);
+    if (l->frames == FM_FRAMES_CFRAME && w->cframe)
+        w->cframe_copy = add(w, &p, w->cframe, l->cframe_frame + 8);
+    for (size_t i = 0; i < w->loose.len; i++)
+        w->loose.data[i].copies[0] = add(w, &p, w->loose.data[i].at, l->frame_size);
+    int before_chunk = p.n;
+    if (w->chunks.len)
+        w->chunks.data[0].copy = add_chunk(w, &p, &w->chunks.data[0]);
+    for (size_t i = w->loose.len; i-- > 0;)
+        w->loose.data[i].copies[1] = add(w, &p, w->loose.data[i].at, l->frame_size);
+    if (l->interp_code_generation != FM_ABSENT)
+        w->generation_copy = add(w, &p, w->interp + l->interp_code_generation, sizeof w->generation);
+    long waits_before = w->disturbed ? waits() : 0;
+    int got = read_plan(w, c, &p);
+    w->in_use = w->chunks.len && got > before_chunk;
+    w->complete = got == p.n;
+    w->unfit = !w->complete;
+    w->read_ns = w->copied_ns - p.took_ns / 2;
+    w->torn = w->complete && is_torn(w, &p, waits_before);
+    if (!w->complete)
+        w->generation_copy = 0;
+    for (size_t i = 0; i < w->loose.len && !w->complete; i++)
+        w->loose.data[i].copies[1] = 0;
+    return got;
+}
+
+/* The chunks up to that with this index. They stay unused, except for their memory, if one cannot be read. */
+static void copy_newer(struct fm_walk *w, const struct fm_walk_context *c, uint32_t newest)
+{
+    struct plan p;
+    size_t before = w->buffer.len;
+    p.n = 0;
+    for (uint32_t i = 1; i <= newest; i++)
+        w->chunks.data[i].copy = add_chunk(w, &p, &w->chunks.data[i]);
+    uint32_t named = add(w, &p, w->thread + c->layout->thread_chunk, sizeof(fm_addr));
+    for (uint32_t i = 0; i < newest; i++)
+        w->chunks.data[i].again = add(w, &p, w->chunks.data[i].at, w->chunks.data[i].copied);
+    uint32_t generation = 0;
+    if (w->generation_copy)
+        generation = add(w, &p, w->interp + c->layout->interp_code_generation, sizeof w->generation);
+    if (read_plan(w, c, &p) < p.n) { /* they are gone by now, or lie elsewhere */
+        w->unfit = ++w->failed > MAX_FAILED;
         return;
     }
-    w->torn = took_ns > *usual_ns + *usual_ns / 2 + allowed_ns;
-    *usual_ns += *usual_ns / 64 + 1;
+    w->failed = 0;
+    w->generation_copy = generation;
+    bool late = fm_walk_is_late(&w->usual[newest % FM_COUNT(w->usual)], p.n, w->buffer.len - before,
+                                p.took_ns);
+    w->in_use = newest + !late; /* of older ones there are two copies */
+    w->complete = !late && fm_word(w->buffer.data, named) == w->chunks.data[newest].at;
 }
 
 int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c)
 {
-    struct plan p;
-    make_plan(w, c->layout, &p);
-    w->in_use = (uint32_t)w->chunks.len;
-    uint64_t begin_ns = fm_clock_ns();
-    int got = fm_remote_read_spans(c->remote, p.spans, p.n);
-    w->complete = got == p.n || (got > 0 && read_rest(w, c, &p, got));
-    if (!w->complete) { /* of older chunks there is one copy only: what the oldest holds is certain */
-        w->in_use = got > p.chunks;
-        for (size_t i = 0; i < w->loose.len; i++)
-            w->loose.data[i].copies[1] = 0;
-    }
-    w->torn = false;
-    if (w->complete)
-        fm_walk_time(w, p.n, fm_clock_ns() - begin_ns);
-    return got < 1 ? (got < 0 ? got : -EFAULT) : 0;
+    int got = copy_oldest(w, c);
+    if (got < 1)
+        return got < 0 ? got : -EFAULT;
+    fm_addr newest = fm_word(w->buffer.data + w->head, c->layout->thread_chunk);
+    if (!w->complete || !w->in_use || newest == w->chunks.data[0].at)
+        return 0;
+    uint32_t i = 1;
+    while (i < w->chunks.len && w->chunks.data[i].at != newest)
+        i++;
+    w->complete = false;
+    w->unfit = i == w->chunks.len;
+    if (!w->unfit && !w->torn)
+        copy_newer(w, c, i);
+    return 0;
+}
+
+/* After a pause all that a copy needs has left the processor's caches, and the copy takes several times as long as
+ * it need to: this one is not looked at. Where it would wait for the memory map it takes longer still. */
+void fm_walk_warm(struct fm_walk *w, const struct fm_walk_context *c)
+{
+    if (c->now_ns - w->copied_ns > COLD_NS && w->disturbed <= SUSPECTED)
+        copy_oldest(w, c);
 }
 
 void fm_walk_copy_chunks(struct fm_walk *w, const struct fm_walk_context *c)
 {
-    struct fm_span spans[FM_WALK_MAX_CHUNKS];
-    int n = (int)w->in_use;
+    struct plan p;
+    p.n = 0;
     w->buffer.len = 0;
-    for (int i = 0; i < n; i++)
-        w->chunks.data[i].copy = place_chunk(w, &spans[i], &w->chunks.data[i]);
-    for (int i = 0; i < n; i++)
-        spans[i].into = w->buffer.data + w->chunks.data[i].copy;
-    if (n && fm_remote_read_spans(c->remote, spans, n) < n)
+    for (uint32_t i = 0; i < w->in_use; i++)
+        w->chunks.data[i].copy = add_chunk(w, &p, &w->chunks.data[i]);
+    if (p.n && read_plan(w, c, &p) < p.n)
         w->in_use = (uint32_t)(w->chunks.len = 0);
     for (size_t i = w->in_use; i < w->chunks.len; i++)
         w->chunks.data[i].copied = 0;

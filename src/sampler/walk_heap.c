@@ -56,7 +56,9 @@ static enum fm_walk_result copy(struct fm_walk *w, const struct fm_walk_context 
     int n = make_plan(w, c->layout, spans), middle = (int)w->loose.len;
     uint64_t begin_ns = fm_clock_ns();
     int got = fm_remote_read_spans(c->remote, spans, n);
-    fm_walk_time(w, n, fm_clock_ns() - begin_ns);
+    uint64_t took_ns = fm_clock_ns() - begin_ns;
+    w->read_ns = begin_ns + took_ns / 2;
+    w->torn = fm_walk_is_late(&w->usual[0], n, w->buffer.len, took_ns);
     if (got == n)
         return FM_WALK_OK;
     if (got == -ESRCH || got == -EPERM || got == middle || !middle)

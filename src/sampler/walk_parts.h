@@ -52,16 +52,18 @@ enum fm_walk_result fm_walk_older(struct fm_walk *w, struct fm_walk_context *c, 
 /* Find out anew where the frames lie. */
 enum fm_walk_result fm_walk_learn(struct fm_walk *w, struct fm_walk_context *c);
 
-/* walk_copy.c: copy all that is planned, in one read if possible. Negative if the process is gone or not even
+/* walk_copy.c: copy all that the stack needs, in one read if possible. Negative if the process is gone or not even
  * the thread state can be read. */
 int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c);
+/* To be called before a copy, if it has been a while since the last. */
+void fm_walk_warm(struct fm_walk *w, const struct fm_walk_context *c);
 /* Only the chunks in use; forgets them if they cannot be read. */
 void fm_walk_copy_chunks(struct fm_walk *w, const struct fm_walk_context *c);
 
 /* Room for `len` bytes at `at` in the buffer: where. It may move while it grows. */
 uint32_t fm_walk_place(struct fm_walk *w, struct fm_span *span, fm_addr at, size_t len);
-/* A copy of so many spans took so long: sets `torn`. */
-void fm_walk_time(struct fm_walk *w, int n, uint64_t took_ns);
+/* Did a copy of so many spans and bytes take longer than usual? */
+bool fm_walk_is_late(struct fm_usual_time *usual, int spans, size_t bytes, uint64_t took_ns);
 
 bool fm_walk_is_same(const struct fm_walk *w, const struct fm_layout *layout, const uint8_t *thread);
 /* Make the stack of what was copied. */

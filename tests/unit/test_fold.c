@@ -32,9 +32,8 @@ static void give_stack(struct fm_target *t, struct fm_watched_thread *th, uint32
 {
     struct fm_raw_frame frame = { code, 2 };
     th->row = fm_tally_row(&t->tally, th->number, &frame, 1, false);
-    th->counted.row = th->row;
     th->wait = UINT32_MAX;
-    fm_tally_add(&t->tally, th->row, FM_STATE_PYTHON, 10);
+    fm_tally_add(&t->tally, th->row, FM_STATE_PYTHON);
 }
 
 static uint64_t sum_ns(const struct fm_target *t)
@@ -54,13 +53,15 @@ static void test_who_goes_on_finds_his_row(void **state)
     struct fm_watched_thread *goes_on = add_thread(&t, false);
     give_stack(&t, goes_on, 8);
     assert_int_equal(t.tally.rows.len, ENDED + 1);
+    fm_tally_end_round(&t.tally, 10);
     fm_fold_ended(&t);
+    fm_tally_end_round(&t.tally, 10);
     assert_int_equal(t.threads.len, 2);
     assert_int_equal(t.tally.rows.len, 2);
     assert_true(sum_ns(&t) == 10 * (ENDED + 1));
     assert_true(t.threads.data[t.live.data[0]] == goes_on);
-    assert_true(goes_on->row < 2 && goes_on->counted.row == goes_on->row);
-    const struct fm_tally_row *row = &t.tally.rows.data[goes_on->counted.row];
+    assert_true(goes_on->row < 2);
+    const struct fm_tally_row *row = &t.tally.rows.data[goes_on->row];
     assert_int_equal(t.tally.frames.data[row->first].code, 8);
     assert_int_equal(row->thread, goes_on->number);
     fm_tally_release(&t.tally);
