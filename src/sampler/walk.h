@@ -49,6 +49,8 @@ struct fm_chunk {
     uint32_t again; /* … and of older chunks a second one, made after the newest chunk's */
 };
 
+#define FM_SEVERAL_CALLERS UINT32_MAX
+
 /* How long a read of so many spans takes. */
 struct fm_usual_time {
     int spans;
@@ -81,6 +83,7 @@ struct fm_walk {
         fm_addr at;
         uint64_t read_ns;
     } others[8]; /* where no frame was when last read: words of dead frames name them over and over */
+    struct fm_map callers; /* code → that of the generator that calls it, or FM_SEVERAL_CALLERS */
     struct fm_map sites; /* 3.9 and 3.10: who called whom (pairs of codes) → at which instruction */
     /* What was read. */
     FM_VEC(uint8_t) buffer;

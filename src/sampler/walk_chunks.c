@@ -70,9 +70,10 @@ static bool stands_below_cleared(struct fm_climb *k, fm_addr previous)
     return true;
 }
 
-/* Is `previous` of a frame in a slot what a callee of the newest frame so far would have? */
-static bool link_down(struct fm_climb *k, fm_addr previous)
+/* Is `previous` of the frame in a slot what a callee of the newest frame so far would have? */
+static bool link_down(struct fm_climb *k, const struct fm_frame_view *f)
 {
+    fm_addr previous = f->previous;
     if (previous == fm_climb_newest(k) || stands_below_cleared(k, previous))
         return true;
     if (fm_walk_is_shim(k->w, previous))
@@ -80,7 +81,7 @@ static bool link_down(struct fm_climb *k, fm_addr previous)
     if (fm_walk_chunk_of(k->w, previous))
         return false; /* of another time */
     if (fm_walk_loose(k->w, previous))
-        return fm_climb_push_generators(k, previous);
+        return fm_climb_push_generators(k, previous, f);
     return fm_climb_is_entry(k, previous) && fm_climb_push_below_entry(k, previous);
 }
 
@@ -117,11 +118,12 @@ static bool try_slot(struct fm_climb *k, const struct fm_chunk *chunk, fm_addr a
     if (!fm_walk_decode(k->c, x.bytes, &x.f) || x.f.owner == l->owner_generator ||
         x.f.owner >= l->owner_boundary || is_left_behind(k, &x))
         return false;
-    if (!link_down(k, x.f.previous) || !fm_walk_identify(k->c, &x.f) || !lives(k, &x)) {
+    if (!link_down(k, &x.f) || !fm_walk_identify(k->c, &x.f) || !lives(k, &x)) {
         k->stack.len = len; /* its generators are not part of this either */
         k->missing = missing;
         return false;
     }
+    fm_climb_note_caller(k, &x.f);
     fm_vec_push(&k->stack, x);
     return true;
 }

@@ -26,18 +26,55 @@ static bool view_loose(const struct fm_climb *k, const struct fm_loose *loose, s
            f->owner == later.owner;
 }
 
+/* Two generators were copied at one place, one before the chunks and one after. The one that was there when the
+ * chunks were copied called `callee`: known if one of them has always been its only caller. */
+static bool view_caller(const struct fm_climb *k, const struct fm_loose *loose, const struct fm_frame_view *callee,
+                        struct fm_frame_view *f)
+{
+    struct fm_frame_view called = *callee;
+    const uint32_t *caller = NULL;
+    if (fm_walk_identify(k->c, &called))
+        caller = fm_map_find(&k->w->callers, called.number);
+    for (int i = 0; i < 2 && caller && *caller != FM_SEVERAL_CALLERS; i++) {
+        if (fm_walk_decode(k->c, k->w->buffer.data + loose->copies[i], f) && f->previous &&
+            f->owner == k->c->layout->owner_generator && fm_walk_identify(k->c, f) && f->number == *caller)
+            return true;
+    }
+    return false;
+}
+
+/* An entry frame that generators which must have been running stood on, in its place on the C stack, where something
+ * else was before or after. It stood on the newest frame so far, if that is what such frames there stand on. */
+static bool view_entry(const struct fm_climb *k, const struct fm_loose *loose, struct fm_frame_view *f)
+{
+    const struct fm_layout *l = k->c->layout;
+    fm_addr below = fm_climb_newest(k);
+    for (int i = 0; i < 2; i++) {
+        fm_walk_decode(k->c, k->w->buffer.data + loose->copies[i], f);
+        if (f->owner >= l->owner_boundary && f->previous == below)
+            return true;
+    }
+    f->owner = l->owner_boundary;
+    f->previous = below;
+    return fm_walk_is_shim(k->w, loose->at) == FM_SHIM_PLAIN;
+}
+
 /* As view_loose(), of a generator that must have been running when the chunks were copied, as it called what was
  * found there. It may have been resumed after the first copy, or suspended before the second: then the other one
  * tells who resumed it, or what was known before. */
-static bool view_running(const struct fm_climb *k, struct fm_loose *loose, struct fm_frame_view *f)
+static bool view_running(const struct fm_climb *k, struct fm_loose *loose, const struct fm_frame_view *callee,
+                         struct fm_frame_view *f)
 {
     struct fm_frame_view later;
     const uint8_t *bytes = k->w->buffer.data;
-    if (!loose->copies[1] || !fm_walk_decode(k->c, bytes + loose->copies[0], f))
+    if (!loose->copies[1])
         return false;
+    if (fm_walk_is_shim(k->w, loose->at))
+        return view_entry(k, loose, f);
+    bool plausible = fm_walk_decode(k->c, bytes + loose->copies[0], f);
     fm_walk_decode(k->c, bytes + loose->copies[1], &later);
-    if (f->code_at != later.code_at || f->owner != later.owner)
-        return false;
+    if (!plausible || f->code_at != later.code_at || f->owner != later.owner)
+        return view_caller(k, loose, callee, f);
     if (f->owner != k->c->layout->owner_generator)
         return f->previous == later.previous;
     if (f->previous && later.previous && f->previous != later.previous)
@@ -48,6 +85,21 @@ static bool view_running(const struct fm_climb *k, struct fm_loose *loose, struc
     loose->code = f->code_at; /* another generator may come to lie there */
     loose->caller = f->previous;
     return true;
+}
+
+/* `caller` called `callee`; both are identified. */
+static void note_caller(struct fm_walk *w, uint32_t caller, uint32_t callee)
+{
+    uint32_t *known = fm_map_at(&w->callers, callee, caller, NULL);
+    if (*known != caller)
+        *known = FM_SEVERAL_CALLERS;
+}
+
+void fm_climb_note_caller(struct fm_climb *k, const struct fm_frame_view *callee)
+{
+    const struct fm_found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
+    if (top && !top->bytes)
+        note_caller(k->w, top->f.number, callee->number);
 }
 
 static void copy_too(struct fm_climb *k, fm_addr at)
@@ -99,7 +151,7 @@ bool fm_climb_is_entry(struct fm_climb *k, fm_addr at)
 }
 
 /* Put the generators from `at` down to the newest frame so far on the stack. */
-bool fm_climb_push_generators(struct fm_climb *k, fm_addr at)
+bool fm_climb_push_generators(struct fm_climb *k, fm_addr at, const struct fm_frame_view *callee)
 {
     fm_addr below = fm_climb_newest(k);
     struct fm_found chain[FM_WALK_MAX_LOOSE];
@@ -117,7 +169,7 @@ bool fm_climb_push_generators(struct fm_climb *k, fm_addr at)
                 return false;
             break;
         }
-        if (!view_running(k, loose, &x.f)) {
+        if (!view_running(k, loose, n ? &chain[n - 1].f : callee, &x.f)) {
             k->unsure = true;
             return false;
         }
@@ -125,6 +177,8 @@ bool fm_climb_push_generators(struct fm_climb *k, fm_addr at)
         if (x.f.owner < k->c->layout->owner_boundary) {
             if (!fm_walk_identify(k->c, &x.f))
                 return false;
+            if (n)
+                note_caller(k->w, x.f.number, chain[n - 1].f.number);
             chain[n++] = x;
         }
         at = x.f.previous;
