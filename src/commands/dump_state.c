@@ -206,6 +206,19 @@ static size_t thread_with(const struct fm_dump *dump, fm_addr state, uint64_t id
     return FM_DUMP_NOBODY;
 }
 
+/* Is the method one that a thread which waits for the lock has made, for the `with` that it waits in? What another
+ * has at the same address is left from long ago. */
+static bool is_a_waiters(const struct fm_dump *dump, fm_addr method, fm_addr lock)
+{
+    struct fm_heap t = heap_of(dump);
+    for (size_t i = 0; i < dump->threads.len; i++) {
+        const struct fm_dump_thread *other = &dump->threads.data[i];
+        if (method && other->lock.at == lock && fm_lock_has_slot(&t, method, &other->stack))
+            return true;
+    }
+    return false;
+}
+
 /* Who is inside `with lock:`, and does not wait for it. */
 static void find_plain_holder(const struct fm_dump *dump, struct fm_dump_thread *thread)
 {
@@ -214,8 +227,9 @@ static void find_plain_holder(const struct fm_dump *dump, struct fm_dump_thread 
         const struct fm_dump_thread *other = &dump->threads.data[i];
         if (other == thread || (other->lock.at == thread->lock.at && other->lock.at))
             continue;
-        int frame = fm_lock_held_in(&t, thread->lock.at, &other->stack);
-        if (frame >= 0) {
+        fm_addr method;
+        int frame = fm_lock_held_in(&t, thread->lock.at, &other->stack, &method);
+        if (frame >= 0 && !is_a_waiters(dump, method, thread->lock.at)) {
             thread->holder = i;
             thread->holder_frame = frame;
             return;

@@ -241,18 +241,34 @@ static bool slot_holds(const struct fm_heap *t, const struct fm_frame_slots *slo
            is_exit(t, below, type);
 }
 
-int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack *stack)
+int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack *stack, fm_addr *ret_exit)
 {
     for (size_t i = 0; i < stack->len && i < HOLDER_FRAMES; i++) {
         struct fm_frame_slots slots;
         bool holds = false;
         if (!fm_frame_slots(t, &stack->data[i], &slots))
             continue;
-        for (size_t k = slots.n_variables; k < slots.slots.len && !holds; k++)
+        for (size_t k = slots.n_variables; k < slots.slots.len && !holds; k++) {
             holds = slot_holds(t, &slots, k, lock);
+            *ret_exit = slots.exact ? 0 : slots.slots.data[k];
+        }
         fm_frame_slots_release(&slots);
         if (holds)
             return (int)i;
     }
     return -1;
+}
+
+bool fm_lock_has_slot(const struct fm_heap *t, fm_addr object, const struct fm_stack *stack)
+{
+    bool has = false;
+    for (size_t i = 0; i < stack->len && i < HOLDER_FRAMES && !has; i++) {
+        struct fm_frame_slots slots;
+        if (!fm_frame_slots(t, &stack->data[i], &slots))
+            continue;
+        for (size_t k = slots.n_variables; k < slots.slots.len && !has; k++)
+            has = slots.slots.data[k] == object;
+        fm_frame_slots_release(&slots);
+    }
+    return has;
 }
