@@ -18,7 +18,7 @@ const struct fm_code *fm_dump_code(struct fm_dump *dump, fm_addr at)
     uint32_t *number = fm_map_at(&dump->code_numbers, at, UINT32_MAX, &is_new);
     if (is_new) {
         struct fm_code code;
-        if (fm_code_read(&code, &dump->remote, &dump->runtime.layout, at) == 0) {
+        if (fm_code_read(&code, &dump->remote, &dump->runtime.layout, at, 0) == 0) {
             *number = (uint32_t)dump->codes.len;
             fm_vec_push(&dump->codes, code);
         }

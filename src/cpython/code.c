@@ -13,6 +13,7 @@
 #define MAX_TABLE_BYTES (4u << 20)
 #define CO_NO_MONITORING_EVENTS 0x2000000
 #define MAX_COPIES 4096 /* threads that ran one function */
+#define MAX_FRAME_WORDS (1u << 20)
 
 /* The objects that a code object points to. */
 enum { FILE_NAME, NAME, QUALNAME, TABLE, BYTECODE, N_PIECES };
@@ -23,9 +24,11 @@ struct reading {
     const struct fm_remote *remote;
     const struct fm_layout *layout;
     struct fm_code *code;
-    uint8_t *head; /* layout->code_size bytes */
+    uint8_t *head, *again; /* layout->code_size bytes; as it was at first and after all else was read */
+    uint8_t tails_again[2][FM_CODE_TAIL];
     struct fm_piece pieces[N_PIECES];
     bool wanted[N_PIECES];
+    bool is_code; /* as its type says, which is known */
     fm_addr type_name_at;
 };
 
@@ -86,6 +89,22 @@ uint64_t fm_code_identity(const struct fm_layout *layout, const void *head)
     return mix;
 }
 
+bool fm_code_compares_tails(const struct fm_layout *layout)
+{
+    return fm_layout_minor(layout) < 12;
+}
+
+/* The words of a frame that differ from code to code. */
+static int take_shape(struct reading *r)
+{
+    const struct fm_layout *layout = r->layout;
+    if (layout->frames == FM_FRAMES_HEAP)
+        return 0;
+    r->code->locals = int_at(r->head, layout->code_nlocalsplus);
+    r->code->stack = int_at(r->head, layout->code_stacksize);
+    return r->code->locals > MAX_FRAME_WORDS || r->code->stack > MAX_FRAME_WORDS ? -EINVAL : 0;
+}
+
 /* What stands in the object itself. */
 static int take_head(struct reading *r)
 {
@@ -95,6 +114,9 @@ static int take_head(struct reading *r)
     code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
     code->flags = int_at(r->head, layout->code_flags);
     code->identity = fm_code_identity(layout, r->head);
+    code->type = word_at(r->head, layout->object_type);
+    if (take_shape(r) < 0)
+        return -EINVAL;
     if (!bytecode_is_inline(layout))
         return 0;
     uint64_t units = word_at(r->head, layout->code_units);
@@ -102,6 +124,38 @@ static int take_head(struct reading *r)
         return -EINVAL;
     code->bytecode_len = (uint32_t)units * 2;
     code->bytecode = fm_malloc(code->bytecode_len);
+    return 0;
+}
+
+/* At the end of each read: is it still the same? While its parts were read it may have died, and they be those of
+ * another. */
+static struct fm_span head_again(struct reading *r)
+{
+    return (struct fm_span){ r->code->at, r->again, r->layout->code_size };
+}
+
+/* The end of a text and the NUL behind it, without which the beginning of a longer one would do. Of a text that was
+ * cut off there is none. */
+static struct fm_code_tail tail_of(const struct fm_piece *text)
+{
+    uint32_t len = text->len < FM_CODE_TAIL - 1 ? text->len : FM_CODE_TAIL - 1;
+    struct fm_code_tail tail = { .at = text->data_at + text->len - len, .len = len };
+    memcpy(tail.bytes, text->data + text->len - len, len);
+    tail.len += text->len < MAX_NAME_BYTES;
+    return tail;
+}
+
+/* All has been read: is it of one code object? */
+static int compare_again(struct reading *r)
+{
+    if (fm_code_identity(r->layout, r->again) != r->code->identity)
+        return -EAGAIN;
+    r->code->tails[0] = tail_of(&r->pieces[NAME]);
+    r->code->tails[1] = tail_of(&r->pieces[FILE_NAME]);
+    for (int i = 0; i < 2 && fm_code_compares_tails(r->layout); i++) {
+        if (memcmp(r->tails_again[i], r->code->tails[i].bytes, r->code->tails[i].len) != 0)
+            return -EAGAIN;
+    }
     return 0;
 }
 
@@ -116,10 +170,11 @@ static int read_parts(struct reading *r)
         [TABLE] = layout->code_linetable,
         [BYTECODE] = bytecode_is_inline(layout) ? FM_ABSENT : layout->code_bytecode,
     };
-    struct fm_span spans[N_PIECES + 2];
+    struct fm_span spans[N_PIECES + 3];
     int n = 0;
-    spans[n++] = (struct fm_span){ word_at(r->head, layout->object_type) + layout->type_name,
-                                   &r->type_name_at, sizeof r->type_name_at };
+    if (!r->is_code)
+        spans[n++] = (struct fm_span){ r->code->type + layout->type_name, &r->type_name_at,
+                                       sizeof r->type_name_at };
     for (int i = 0; i < N_PIECES; i++) {
         r->wanted[i] = at[i] != FM_ABSENT;
         if (r->wanted[i])
@@ -128,16 +183,30 @@ static int read_parts(struct reading *r)
     if (r->code->bytecode)
         spans[n++] = (struct fm_span){ r->code->at + layout->code_bytecode, r->code->bytecode,
                                        r->code->bytecode_len };
+    spans[n++] = head_again(r);
     return read_all(r->remote, spans, n);
 }
 
-/* Third read: what did not fit into the second, and whether it is a code object at all. */
+/* The ends of name and file name, once more. Returns how many spans that takes. */
+static int add_tails(struct reading *r, struct fm_span *spans)
+{
+    const struct fm_piece *texts[] = { &r->pieces[NAME], &r->pieces[FILE_NAME] };
+    int n = 0;
+    for (int i = 0; i < 2 && fm_code_compares_tails(r->layout); i++) {
+        struct fm_code_tail tail = tail_of(texts[i]);
+        spans[n++] = (struct fm_span){ tail.at, r->tails_again[i], tail.len };
+    }
+    return n;
+}
+
+/* Third read, if need be: what did not fit into the second, and whether it is a code object at all. */
 static int read_rests(struct reading *r)
 {
-    struct fm_span spans[N_PIECES + 1];
+    struct fm_span spans[N_PIECES + 4];
     char name[sizeof type_name] = "";
     int n = 0;
-    spans[n++] = (struct fm_span){ r->type_name_at, name, sizeof name };
+    if (!r->is_code)
+        spans[n++] = (struct fm_span){ r->type_name_at, name, sizeof name };
     for (int i = 0; i < N_PIECES; i++) {
         if (!r->wanted[i])
             continue;
@@ -151,10 +220,14 @@ static int read_rests(struct reading *r)
         if (rest.len)
             spans[n++] = rest;
     }
+    n += add_tails(r, spans + n);
+    if (!n)
+        return 0;
+    spans[n++] = head_again(r);
     int bad = read_all(r->remote, spans, n);
     if (bad < 0)
         return bad;
-    return memcmp(name, type_name, sizeof name) == 0 ? 0 : -EINVAL;
+    return r->is_code || memcmp(name, type_name, sizeof name) == 0 ? 0 : -EINVAL;
 }
 
 static void take_pieces(struct reading *r)
@@ -193,26 +266,22 @@ static void read_copies(struct reading *r)
     r->code->n_copies = (uint32_t)n;
 }
 
-/* Is it still the same? While its parts were read it may have died, and they be those of another. */
-static int check_still_there(struct reading *r)
-{
-    int status = fm_remote_read(r->remote, r->code->at, r->head, r->layout->code_size);
-    if (status < 0)
-        return status;
-    return fm_code_identity(r->layout, r->head) == r->code->identity ? 0 : -EAGAIN;
-}
-
 int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
-                 const struct fm_layout *layout, fm_addr at)
+                 const struct fm_layout *layout, fm_addr at, fm_addr type)
 {
     *code = (struct fm_code){ .at = at };
-    fm_autofree uint8_t *head = fm_malloc(layout->code_size);
+    fm_autofree uint8_t *head = fm_malloc(2 * (size_t)layout->code_size);
     int r = fm_remote_read(remote, at, head, layout->code_size);
     if (r < 0)
         return r;
-    struct reading reading = { .remote = remote, .layout = layout, .code = code, .head = head };
-    if ((r = take_head(&reading)) == 0 && (r = read_parts(&reading)) == 0 &&
-        (r = read_rests(&reading)) == 0 && (r = check_still_there(&reading)) == 0) {
+    struct reading reading = { .remote = remote, .layout = layout, .code = code, .head = head,
+                               .again = head + layout->code_size };
+    if ((r = take_head(&reading)) == 0) {
+        reading.is_code = type && code->type == type;
+        if ((r = read_parts(&reading)) == 0 && (r = read_rests(&reading)) == 0)
+            r = compare_again(&reading);
+    }
+    if (r == 0) {
         take_pieces(&reading);
         read_copies(&reading);
     }

@@ -11,6 +11,15 @@
 
 #include "cpython/layout.h"
 
+/* Before 3.12 code objects have no number of their own, and one that takes another's place may have the same
+ * pointers: then what they point to tells them apart, the end of the texts best. */
+#define FM_CODE_TAIL 16
+struct fm_code_tail {
+    fm_addr at;
+    uint32_t len;
+    uint8_t bytes[FM_CODE_TAIL];
+};
+
 struct fm_code {
     fm_addr at;
     uint64_t identity;
@@ -23,6 +32,9 @@ struct fm_code {
     uint8_t *table; /* owned */
     uint32_t n_copies;
     fm_addr *copies; /* owned; free-threaded: where threads keep bytecode of their own, 0: none */
+    fm_addr type;    /* of all code objects */
+    uint32_t locals, stack; /* words in a frame of it: co_nlocalsplus, co_stacksize; 0 before 3.11 */
+    struct fm_code_tail tails[2]; /* of its name and its file name */
 };
 
 struct fm_position {
@@ -33,10 +45,13 @@ struct fm_position {
 /* Offsets into the bytecode are in bytes everywhere; −1 or FM_NOT_BEGUN: before the first. */
 #define FM_NOT_BEGUN (-1)
 
-/* Copy the code object at `at`. 0 or a negative error number (−EINVAL: it is not a code object), with
+/* Copy the code object at `at`. `type` is that of one that was read before, or 0: then it takes one more read to
+ * see what it is. 0 or a negative error number (−EINVAL: it is not a code object), with
  * nothing to release. Names are cut at 4 KB; bytecode or a table of more than 4 MB is refused. */
 int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
-                 const struct fm_layout *layout, fm_addr at);
+                 const struct fm_layout *layout, fm_addr at, fm_addr type);
+/* Are tails[] needed to tell code objects apart? */
+bool fm_code_compares_tails(const struct fm_layout *layout);
 void fm_code_release(struct fm_code *code);
 
 /* The identity of the code object whose first layout->code_size bytes are `head`. */

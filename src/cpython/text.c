@@ -46,8 +46,9 @@ static void take_inline(struct fm_piece *piece, uint32_t offset, uint32_t len,
     there = there < len ? there : len;
     piece->data = fm_malloc((size_t)len + 1);
     piece->len = len;
+    piece->data_at = piece->at + offset;
     memcpy(piece->data, piece->head + offset, there);
-    *ret_rest = (struct fm_span){ piece->at + offset + there, piece->data + there, len - there };
+    *ret_rest = (struct fm_span){ piece->data_at + there, piece->data + there, len - there };
 }
 
 int fm_piece_text(struct fm_piece *piece, const struct fm_layout *layout, uint32_t max_bytes,
@@ -76,6 +77,7 @@ int fm_piece_text(struct fm_piece *piece, const struct fm_layout *layout, uint32
     if (!data)
         return -EINVAL;
     piece->data = fm_malloc((size_t)len + 1);
+    piece->data_at = data;
     piece->len = len;
     *ret_rest = (struct fm_span){ data, piece->data, len };
     return 0;

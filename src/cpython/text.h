@@ -19,7 +19,8 @@ struct fm_piece {
     fm_addr at;
     uint32_t head_len;
     uint8_t head[FM_PIECE_GUESS];
-    uint8_t *data; /* owned: the characters or bytes */
+    fm_addr data_at; /* where the characters or bytes lie */
+    uint8_t *data;   /* owned: these */
     uint32_t len;  /* of data, in bytes */
     uint32_t width; /* bytes of a character, 1, 2 or 4 */
 };

@@ -7,7 +7,6 @@
 #define BYTECODE_NS 20000000u /* how long a copy of bytecode serves */
 #define FIRST_CHURN_NS 100000000u
 #define HEAD_MAX_BYTES 512
-#define MAX_FRAME_WORDS (1u << 20)
 
 void fm_codes_init(struct fm_codes *codes, const struct fm_remote *remote,
                    const struct fm_layout *layout)
@@ -24,73 +23,13 @@ void fm_codes_release(struct fm_codes *codes)
     fm_map_release(&codes->by_address);
 }
 
-static uint32_t int_at(const uint8_t *bytes, uint32_t offset)
+/* How large a frame of this code is: what tells frames apart in a datastack chunk. As _PyCode_New and, in 3.11,
+ * _PyEval_MakeFrameVector compute it: all in whole words. */
+static uint32_t frame_bytes(const struct fm_codes *codes, const struct fm_code *code)
 {
-    int32_t value;
-    memcpy(&value, bytes + offset, sizeof value);
-    return value < 0 ? 0 : (uint32_t)value;
-}
-
-/* How large a frame of this code is, and how many locals it has: what tells frames apart in a
- * datastack chunk. */
-static bool read_frame_shape(struct fm_codes *codes, struct fm_known_code *known)
-{
-    const struct fm_layout *l = codes->layout;
-    uint8_t head[HEAD_MAX_BYTES];
-    if (l->frames == FM_FRAMES_HEAP)
-        return true;
-    if (l->code_size > sizeof head ||
-        fm_remote_read(codes->remote, known->code.at, head, l->code_size) < 0)
-        return false;
-    known->locals = int_at(head, l->code_nlocalsplus);
-    uint32_t stack = int_at(head, l->code_stacksize);
-    if (known->locals > MAX_FRAME_WORDS || stack > MAX_FRAME_WORDS)
-        return false;
-    /* As _PyCode_New and, in 3.11, _PyEval_MakeFrameVector compute it: all in whole words. */
-    known->frame_bytes = (l->frame_localsplus & ~7u) + (known->locals + stack) * 8;
-    return known->frame_bytes > 0; /* a layout may say anything */
-}
-
-static bool compares_texts(const struct fm_codes *codes)
-{
-    return fm_layout_minor(codes->layout) < 12;
-}
-
-/* Where the hashes of name and file name stand, from the head of a code object. */
-static bool find_texts(const struct fm_codes *codes, fm_addr at, fm_addr texts[2])
-{
-    const struct fm_layout *l = codes->layout;
-    uint8_t head[HEAD_MAX_BYTES];
-    if (l->code_size > sizeof head || fm_remote_read(codes->remote, at, head, l->code_size) < 0)
-        return false;
-    memcpy(&texts[0], head + l->code_name, sizeof texts[0]);
-    memcpy(&texts[1], head + l->code_filename, sizeof texts[1]);
-    texts[0] += l->unicode_length + 8; /* the hash follows the length */
-    texts[1] += l->unicode_length + 8;
-    return true;
-}
-
-static bool read_hashes(const struct fm_codes *codes, const fm_addr texts[2], uint64_t hashes[2])
-{
-    struct fm_span spans[] = { { texts[0], &hashes[0], 8 }, { texts[1], &hashes[1], 8 } };
-    return fm_remote_read_spans(codes->remote, spans, 2) == 2;
-}
-
-/* Copy it, with the hashes of its texts before and after: else the copy may be of two code objects. */
-static bool read_with_texts(struct fm_codes *codes, struct fm_known_code *known, fm_addr at)
-{
-    fm_addr texts[2];
-    uint64_t hashes[2];
-    if (!compares_texts(codes))
-        return fm_code_read(&known->code, codes->remote, codes->layout, at) == 0;
-    if (!find_texts(codes, at, known->texts) || !read_hashes(codes, known->texts, known->hashes) ||
-        fm_code_read(&known->code, codes->remote, codes->layout, at) < 0)
-        return false;
-    if (find_texts(codes, at, texts) && memcmp(texts, known->texts, sizeof texts) == 0 &&
-        read_hashes(codes, texts, hashes) && memcmp(hashes, known->hashes, sizeof hashes) == 0)
-        return true;
-    fm_code_release(&known->code);
-    return false;
+    if (codes->layout->frames == FM_FRAMES_HEAP)
+        return 0;
+    return (codes->layout->frame_localsplus & ~7u) + (code->locals + code->stack) * 8;
 }
 
 static void remember(struct fm_codes *codes, fm_addr at, uint32_t number)
@@ -103,12 +42,15 @@ static uint32_t read_new(struct fm_codes *codes, fm_addr at)
 {
     /* It may be dead, read for a frame that has ended: to be compared before a stack relies on it. */
     struct fm_known_code known = { .generation = UINT64_MAX };
-    if (!read_with_texts(codes, &known, at))
+    if (fm_code_read(&known.code, codes->remote, codes->layout, at, codes->type) < 0)
         return FM_NO_CODE;
+    codes->type = known.code.type;
+    known.frame_bytes = frame_bytes(codes, &known.code);
     /* Without a table (which 3.9 and 3.10 may leave empty) it is one that is being made or unmade. */
     bool half = codes->layout->table == FM_TABLE_PEP657 && !known.code.table_len &&
                 !fm_code_is_shim(&known.code, codes->layout);
-    if (half || !read_frame_shape(codes, &known)) {
+    bool endless = codes->layout->frames != FM_FRAMES_HEAP && !known.frame_bytes; /* a layout may say anything */
+    if (half || endless) {
         fm_code_release(&known.code);
         return FM_NO_CODE;
     }
@@ -185,13 +127,19 @@ static uint32_t replace(struct fm_codes *codes, uint32_t old)
     return old;
 }
 
+static bool has_tails(const struct fm_code *code, uint8_t tails[2][FM_CODE_TAIL])
+{
+    return memcmp(tails[0], code->tails[0].bytes, code->tails[0].len) == 0 &&
+           memcmp(tails[1], code->tails[1].bytes, code->tails[1].len) == 0;
+}
+
 /* Compare up to CHECK_BATCH of them in one read. */
 static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t n, uint64_t now_ns)
 {
     static _Thread_local uint8_t heads[CHECK_BATCH][HEAD_MAX_BYTES];
     struct fm_span spans[3 * CHECK_BATCH];
-    uint64_t hashes[CHECK_BATCH][2];
-    int each = compares_texts(codes) ? 3 : 1;
+    uint8_t tails[CHECK_BATCH][2][FM_CODE_TAIL];
+    int each = fm_code_compares_tails(codes->layout) ? 3 : 1;
     uint32_t replaced = 0;
     if (!n)
         return 0;
@@ -200,13 +148,14 @@ static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t
         const struct fm_known_code *known = &codes->list.data[*numbers[i]];
         spans[each * i] = (struct fm_span){ known->code.at, heads[i], codes->layout->code_size };
         for (int k = 1; k < each; k++)
-            spans[each * i + k] = (struct fm_span){ known->texts[k - 1], &hashes[i][k - 1], 8 };
+            spans[each * i + k] = (struct fm_span){ known->code.tails[k - 1].at, tails[i][k - 1],
+                                                    known->code.tails[k - 1].len };
     }
     int got = fm_remote_read_spans(codes->remote, spans, each * (int)n) / each;
     for (uint32_t i = 0; i < n; i++) {
         struct fm_known_code *known = &codes->list.data[*numbers[i]];
         if ((int)i < got && fm_code_identity(codes->layout, heads[i]) == known->code.identity &&
-            (each == 1 || memcmp(hashes[i], known->hashes, sizeof known->hashes) == 0)) {
+            (each == 1 || has_tails(&known->code, tails[i]))) {
             known->checked_ns = now_ns;
             known->generation = codes->before; /* by now it may have died, though it looks the same */
             continue;

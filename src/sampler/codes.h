@@ -30,12 +30,7 @@ struct fm_known_code {
     uint64_t generation;  /* of fm_codes when it was compared */
     uint64_t stamp;       /* of the last fm_codes_check() that looked at it */
     uint32_t frame_bytes; /* of a frame of this code in a datastack chunk; 0 before 3.11 */
-    uint32_t locals;      /* co_nlocalsplus; 0 before 3.11 */
     bool hidden;          /* the interpreter's own (3.12+: what stands between a class and __init__) */
-    /* Before 3.12 code objects have no number of their own: the texts of their names are compared, too, by
-     * the hashes that they carry. */
-    fm_addr texts[2];
-    uint64_t hashes[2];
 };
 
 struct fm_codes {
@@ -47,6 +42,7 @@ struct fm_codes {
     uint64_t before;     /* … and was known before the stack at hand was read */
     uint64_t stamp;      /* number of calls of fm_codes_check() */
     uint64_t replaced_ns; /* when an address was last found to hold another; at first, when that began */
+    fm_addr type; /* of code objects; 0 until one was read */
     struct fm_map by_address; /* address → newest number */
     struct fm_addr_number { fm_addr at; uint32_t number; } recent[256]; /* the map's fast face */
 };

@@ -26,6 +26,7 @@
 #include "os/newborn.h"
 #include "os/procfs.h"
 #include "sampler/gather.h"
+#include "sampler/pace.h"
 #include "sampler/suspects.h"
 #include "sampler/target.h"
 
@@ -265,9 +266,17 @@ static void sleep_until(struct fm_sampler *s, uint64_t deadline_ns)
     ppoll(&wake, 1, &ts, NULL);
 }
 
+/* Wait for less than sleeping takes, unless somebody wants something. */
+static void spin_until(struct fm_sampler *s, uint64_t due_ns)
+{
+    while (fm_clock_ns() < due_ns && !atomic_load(&s->wanted) && !atomic_load(&s->stop))
+        ;
+}
+
 static void run_rounds(struct fm_sampler *s)
 {
     uint64_t slot_ns = fm_clock_ns();
+    struct fm_pace pace = { 0 };
     bool any = true;
     s->start_ns = slot_ns;
     s->cpu_checked_ns = slot_ns;
@@ -281,6 +290,8 @@ static void run_rounds(struct fm_sampler *s)
         keep_cpu_limit(s, now_ns);
         uint64_t interval_ns = s->interval_ns;
         pthread_mutex_unlock(&s->lock);
+        if (!interval_ns)
+            spin_until(s, fm_pace_next(&pace, now_ns, fm_clock_ns(), next_random(s)));
         while (atomic_load(&s->wanted))
             usleep(20);
         if (!interval_ns)

@@ -12,6 +12,7 @@
 #include "sampler/threads.h"
 
 #define TRIES 6
+#define TOO_LATE_NS 100000u
 #define MAX_DETAILS 100000
 
 #define STACK_START_FIELD 28 /* of /proc/PID/stat, as proc(5) counts them */
@@ -237,24 +238,34 @@ static void confirm_fresh(struct fm_walk *w, struct fm_walk_context *c, uint32_t
     w->partial = partial || kept < n;
 }
 
+/* Has so much time passed since the stack was read that where code comes and goes, one may have died in between and
+ * its like be there again? That takes an interruption, which comes at any time: another look is as good. */
+static bool is_too_late(const struct fm_target *t, const struct fm_walk *w, uint64_t now_ns)
+{
+    return now_ns - t->codes.replaced_ns < FM_CODES_CHURN_NS && fm_clock_ns() - w->read_ns > TOO_LATE_NS;
+}
+
 static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_thread *th,
                                         uint64_t now_ns)
 {
     struct fm_walk_context c = context_of(t, now_ns);
+    struct fm_walk *w = &th->walk;
     enum fm_walk_result result = FM_WALK_AGAIN;
     uint32_t first_fresh = 0;
     for (int i = 0; i < TRIES && result == FM_WALK_AGAIN; i++) {
         first_fresh = (uint32_t)t->codes.list.len;
         c.last_try = i == TRIES - 1;
-        result = fm_walk_running(&th->walk, &c);
+        result = fm_walk_running(w, &c);
+        if (result == FM_WALK_OK && !check_codes(t, w, now_ns))
+            w->partial = true;
+        if (result == FM_WALK_OK && !c.last_try && is_too_late(t, w, now_ns))
+            result = FM_WALK_AGAIN;
     }
     if (result != FM_WALK_OK)
         return result;
-    t->read_ns = t->read_ns ? t->read_ns : th->walk.read_ns;
-    if (!check_codes(t, &th->walk, now_ns))
-        th->walk.partial = true;
-    if (has_fresh(&th->walk, first_fresh))
-        confirm_fresh(&th->walk, &c, first_fresh);
+    t->read_ns = t->read_ns ? t->read_ns : w->read_ns;
+    if (has_fresh(w, first_fresh))
+        confirm_fresh(w, &c, first_fresh);
     return FM_WALK_OK;
 }
 

@@ -27,7 +27,7 @@
 static enum fm_fate fate_of(const struct fm_climb *k, const struct fm_found *x)
 {
     const struct fm_layout *l = k->c->layout;
-    uint32_t locals = fm_climb_code(k, &x->f)->locals;
+    uint32_t locals = fm_climb_code(k, &x->f)->code.locals;
     if (fm_climb_code(k, &x->f)->code.flags & CO_MAKES_GENERATOR)
         return FM_ENDED; /* in a chunk it does nothing but make the generator, and is not cleared then */
     if (fm_layout_minor(l) < 14) {

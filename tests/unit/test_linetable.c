@@ -328,7 +328,8 @@ static void test_nonsense(void **state)
         for (int i = 0; i < 20; i++) {
             struct fm_code code;
             put(64, "code", 5);
-            if (fm_code_read(&code, &remote, &layout, memory.at + (uint64_t)rand() % 4096) == 0)
+            if (fm_code_read(&code, &remote, &layout, memory.at + (uint64_t)rand() % 4096,
+                             rand() % 2 ? memory.at : 0) == 0)
                 fm_code_release(&code);
         }
     }

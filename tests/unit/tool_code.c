@@ -31,7 +31,7 @@ static void print_position(struct fm_position p)
 static int show_code(const struct fm_remote *remote, const struct fm_layout *layout, fm_addr at)
 {
     struct fm_code code;
-    int r = fm_code_read(&code, remote, layout, at);
+    int r = fm_code_read(&code, remote, layout, at, 0);
     if (r < 0) {
         fprintf(stderr, "code object at %#" PRIx64 ": %s\n", at, strerror(-r));
         return 1;
@@ -67,7 +67,7 @@ static fm_addr show_frame(const struct fm_remote *remote, const struct fm_layout
         return previous;
     struct fm_code code;
     int32_t offset;
-    int r = fm_code_read(&code, remote, layout, code_at & ~(fm_addr)layout->code_tag_mask);
+    int r = fm_code_read(&code, remote, layout, code_at & ~(fm_addr)layout->code_tag_mask, 0);
     if (r < 0) {
         printf("bad code: %s\n", strerror(-r));
         return previous;
