@@ -116,8 +116,10 @@ static uint32_t replace(struct fm_codes *codes, uint32_t old)
     remember(codes, at, FM_NO_CODE);
     codes->recent[at >> 4 & 255].at = 0;
     uint32_t fresh = read_new(codes, at);
-    if (fresh == FM_NO_CODE ||
-        !is_same_source(&codes->list.data[old].code, &codes->list.data[fresh].code))
+    if (fresh == FM_NO_CODE)
+        return fresh;
+    codes->list.data[fresh].unstable = true;
+    if (!is_same_source(&codes->list.data[old].code, &codes->list.data[fresh].code))
         return fresh;
     struct fm_known_code dead = codes->list.data[old];
     codes->list.data[old] = codes->list.data[fresh]; /* the last one */

@@ -195,10 +195,18 @@ static bool check_codes(struct fm_target *t, struct fm_walk *w, uint64_t now_ns)
     return true;
 }
 
-static bool has_fresh(const struct fm_walk *w, uint32_t first_fresh)
+/* Was it read after the stack (numbers from `first_fresh` on), so that it may have been replaced in between? Or can it
+ * not be told from one that comes to lie there again and again? */
+static bool is_doubtful(const struct fm_target *t, uint32_t code, uint32_t first_fresh)
+{
+    return code >= first_fresh ||
+           (t->codes.list.data[code].unstable && fm_code_compares_tails(&t->runtime.layout));
+}
+
+static bool has_doubtful(const struct fm_target *t, const struct fm_walk *w, uint32_t first_fresh)
 {
     for (size_t i = 0; i < w->frames.len; i++) {
-        if (w->frames.data[i].code >= first_fresh)
+        if (is_doubtful(t, w->frames.data[i].code, first_fresh))
             return true;
     }
     return false;
@@ -213,11 +221,10 @@ static size_t shared_frames(const struct fm_raw_frame *a, size_t n, const struct
     return same;
 }
 
-/* Code objects that were read for the first time (numbers from `first_fresh` on) were read after the stack
- * was: they may have been replaced in between. If another look finds them still there, they were there
- * then, too; else only what is below them is certain. It is always the first look that counts: taking the
- * later one would leave out whatever is over quickly. */
-static void confirm_fresh(struct fm_walk *w, struct fm_walk_context *c, uint32_t first_fresh)
+/* If another look finds doubtful code still there, it was there when the stack was read, too; else only what is
+ * below it is certain. It is always the first look that counts: taking the later one would leave out whatever
+ * is over quickly. */
+static void confirm(const struct fm_target *t, struct fm_walk *w, struct fm_walk_context *c, uint32_t first_fresh)
 {
     size_t n = w->frames.len, kept = 0;
     bool partial = w->partial;
@@ -230,8 +237,8 @@ static void confirm_fresh(struct fm_walk *w, struct fm_walk_context *c, uint32_t
     }
     if (result == FM_WALK_OK)
         kept = shared_frames(first, n, w->frames.data, w->frames.len);
-    while (kept < n && first[n - 1 - kept].code < first_fresh)
-        kept++; /* known before */
+    while (kept < n && !is_doubtful(t, first[n - 1 - kept].code, first_fresh))
+        kept++;
     w->frames.len = 0;
     for (size_t i = n - kept; i < n; i++)
         fm_vec_push(&w->frames, first[i]);
@@ -264,8 +271,8 @@ static enum fm_walk_result walk_running(struct fm_target *t, struct fm_watched_t
     if (result != FM_WALK_OK)
         return result;
     t->read_ns = t->read_ns ? t->read_ns : w->read_ns;
-    if (has_fresh(w, first_fresh))
-        confirm_fresh(w, &c, first_fresh);
+    if (has_doubtful(t, w, first_fresh))
+        confirm(t, w, &c, first_fresh);
     return FM_WALK_OK;
 }
 

@@ -293,7 +293,6 @@ enum fm_walk_result fm_walk_still(struct fm_walk *w, struct fm_walk_context *c)
 
 static enum fm_walk_result walk_chunks(struct fm_walk *w, struct fm_walk_context *c)
 {
-    fm_walk_warm(w, c);
     int status = fm_walk_copy(w, c);
     w->frames.len = 0;
     w->partial = false;

@@ -16,10 +16,10 @@
 
 #include "sampler/walk_parts.h"
 
-#define DISTURBED  1000u /* for so many looks after a wait more of them are expected */
-#define SUSPECTED  8u    /* … and after what may have been one, some are watched for */
-#define COLD_NS    200000u
-#define MAX_FAILED 3 /* reads of newer chunks, before the plan is doubted */
+#define COLD_NS      200000u
+#define DISTURBED_NS 100000000u /* for how long after a late read the next is asked why */
+#define WAITING_NS   5000000u   /* … and after one that waited another is to be expected */
+#define MAX_FAILED   3 /* reads of newer chunks, before the plan is doubted */
 
 uint32_t fm_walk_place(struct fm_walk *w, struct fm_span *span, fm_addr at, size_t len)
 {
@@ -85,20 +85,17 @@ static long waits(void)
 }
 
 /* A read that waited for the lock of the target's memory map, which is taken for each span, was late but has not
- * been interrupted within a span. To ask for that takes a tenth of a look, so it is done where such waits were. */
+ * been interrupted within a span. To ask for that takes a tenth of a look, so it is done where reads were late. */
 static bool is_torn(struct fm_walk *w, const struct plan *p, long waits_before)
 {
-    bool late = fm_walk_is_late(&w->usual[0], p->n, w->buffer.len, p->took_ns);
-    bool waited = w->disturbed && late && waits() > waits_before;
-    if (waited) {
-        w->disturbed = DISTURBED;
-        w->read_ns = w->copied_ns; /* most comes after the wait */
-    } else if (late && !w->disturbed) {
-        w->disturbed = SUSPECTED;
-    } else {
-        w->disturbed -= w->disturbed > 0;
-    }
-    return late && !waited;
+    if (!fm_walk_is_late(&w->usual[0], p->n, w->buffer.len, p->took_ns))
+        return false;
+    w->late_ns = w->copied_ns;
+    if (waits_before < 0 || waits() == waits_before)
+        return true;
+    w->waited_ns = w->copied_ns;
+    w->read_ns = w->copied_ns; /* most comes after the wait */
+    return false;
 }
 
 /* All but the newer chunks. Returns how many spans were read, or negative. */
@@ -120,7 +117,7 @@ static int copy_oldest(struct fm_walk *w, const struct fm_walk_context *c)
         w->loose.data[i].copies[1] = add(w, &p, w->loose.data[i].at, l->frame_size);
     if (l->interp_code_generation != FM_ABSENT)
         w->generation_copy = add(w, &p, w->interp + l->interp_code_generation, sizeof w->generation);
-    long waits_before = w->disturbed ? waits() : 0;
+    long waits_before = c->now_ns - w->late_ns < DISTURBED_NS ? waits() : -1;
     int got = read_plan(w, c, &p);
     w->in_use = w->chunks.len && got > before_chunk;
     w->complete = got == p.n;
@@ -160,8 +157,15 @@ static void copy_newer(struct fm_walk *w, const struct fm_walk_context *c, uint3
     w->complete = !late && fm_word(w->buffer.data, named) == w->chunks.data[newest].at;
 }
 
+bool fm_walk_is_cold(const struct fm_walk *w, const struct fm_walk_context *c)
+{
+    return c->now_ns - w->copied_ns > COLD_NS && c->now_ns - w->waited_ns > WAITING_NS;
+}
+
 int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c)
 {
+    if (fm_walk_is_cold(w, c))
+        copy_oldest(w, c);
     int got = copy_oldest(w, c);
     if (got < 1)
         return got < 0 ? got : -EFAULT;
@@ -176,14 +180,6 @@ int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c)
     if (!w->unfit && !w->torn)
         copy_newer(w, c, i);
     return 0;
-}
-
-/* After a pause all that a copy needs has left the processor's caches, and the copy takes several times as long as
- * it need to: this one is not looked at. Where it would wait for the memory map it takes longer still. */
-void fm_walk_warm(struct fm_walk *w, const struct fm_walk_context *c)
-{
-    if (c->now_ns - w->copied_ns > COLD_NS && w->disturbed <= SUSPECTED)
-        copy_oldest(w, c);
 }
 
 void fm_walk_copy_chunks(struct fm_walk *w, const struct fm_walk_context *c)

@@ -22,6 +22,8 @@
 #define CO_GENERATORS (0x20 | 0x80 | 0x200)
 #define MAX_IDLE 50u     /* for how many looks a frame that is not on the stack stays in the plan: the longer that
                           * is, the longer a copy takes */
+#define MAX_IDLE_ONCE 16u /* … if it was not met there again since it was found */
+#define NOW_FRAMES 24    /* a stack of so many frames may be read one by one */
 #define MAX_DISTANCE 40  /* in the plan, from the thread state to a frame that may be any function's */
 #define MAX_SITES 65536u /* of calls that are remembered */
 
@@ -56,7 +58,8 @@ static enum fm_walk_result copy(struct fm_walk *w, const struct fm_walk_context 
     int n = make_plan(w, c->layout, spans), middle = (int)w->loose.len;
     uint64_t begin_ns = fm_clock_ns();
     int got = fm_remote_read_spans(c->remote, spans, n);
-    uint64_t took_ns = fm_clock_ns() - begin_ns;
+    w->copied_ns = fm_clock_ns();
+    uint64_t took_ns = w->copied_ns - begin_ns;
     w->read_ns = begin_ns + took_ns / 2;
     w->torn = fm_walk_is_late(&w->usual[0], n, w->buffer.len, took_ns);
     if (got == n)
@@ -133,7 +136,7 @@ static void age(struct fm_walk *w, const struct fm_layout *l)
         fm_addr code = fm_word(w->buffer.data + loose->copies[0], l->frame_code);
         loose->shared = loose->shared || (loose->code && loose->code != code);
         loose->code = code;
-        if (++loose->idle > MAX_IDLE)
+        if (++loose->idle > (loose->met ? MAX_IDLE : MAX_IDLE_ONCE))
             forget(w, i);
     }
 }
@@ -308,6 +311,42 @@ static bool descend(struct fm_walk *w, struct fm_walk_context *c, fm_addr newest
     return !shared || (is_unchanged(w, c, newest) && is_unchanged(w, c, newest));
 }
 
+/* The stack whose newest frame is not in the plan, read one by one. It counts if all of it is the same in a second
+ * reading, all at once, and its newest frame is still the newest: then that was so when the thread state was copied. */
+static bool read_now(struct fm_walk *w, struct fm_walk_context *c, fm_addr newest)
+{
+    const struct fm_layout *l = c->layout;
+    uint8_t bytes[FM_FRAME_MAX_BYTES], again[NOW_FRAMES][FM_FRAME_MAX_BYTES];
+    struct fm_frame_view chain[NOW_FRAMES], f;
+    struct fm_span spans[NOW_FRAMES + 1];
+    fm_addr at = newest, still = 0;
+    int n = 0;
+    for (; at; at = chain[n++].previous) {
+        if (n == NOW_FRAMES || (at & 7) || l->frame_size > sizeof bytes ||
+            fm_remote_read(c->remote, at, bytes, l->frame_size) < 0 ||
+            !fm_walk_decode(c, bytes, &chain[n]) || !fm_stack_frame_executes(l, bytes))
+            return false;
+        spans[n] = (struct fm_span){ at, again[n], l->frame_size };
+    }
+    spans[n] = (struct fm_span){ w->thread + l->thread_frame, &still, sizeof still };
+    if (!n || fm_remote_read_spans(c->remote, spans, n + 1) < n + 1 || still != newest)
+        return false;
+    for (int i = 0; i < n; i++) {
+        fm_walk_decode(c, again[i], &f);
+        if (f.code_at != chain[i].code_at || f.previous != chain[i].previous ||
+            (i && f.instr != chain[i].instr) || !fm_stack_frame_executes(l, again[i]))
+            return false;
+    }
+    w->frames.len = 0;
+    for (int i = 0; i < n; i++) {
+        if (!fm_walk_identify(c, &chain[i]))
+            return false;
+        fm_walk_push(w, c, &chain[i]);
+        note_frame(w, spans[i].at, (uint32_t)(n - 1 - i));
+    }
+    return true;
+}
+
 /* The frame that the one at `below` certainly called; NULL if there is none, or more than one. */
 static struct fm_loose *certain_callee(struct fm_walk *w, const struct fm_walk_context *c, fm_addr below,
                                        struct both *ret)
@@ -349,6 +388,8 @@ static void keep_older(struct fm_walk *w, const struct fm_walk_context *c)
 enum fm_walk_result fm_walk_heap(struct fm_walk *w, struct fm_walk_context *c)
 {
     const struct fm_layout *l = c->layout;
+    if (fm_walk_is_cold(w, c))
+        copy(w, c);
     enum fm_walk_result result = copy(w, c);
     w->frames.len = 0;
     w->partial = result != FM_WALK_OK;
@@ -361,7 +402,7 @@ enum fm_walk_result fm_walk_heap(struct fm_walk *w, struct fm_walk_context *c)
         return FM_WALK_OK;
     bool unknown = false;
     age(w, l);
-    if (descend(w, c, newest, &unknown))
+    if (descend(w, c, newest, &unknown) || (unknown && read_now(w, c, newest)))
         return FM_WALK_OK;
     keep_older(w, c);
     if (unknown && learn(w, c) == FM_WALK_GONE)

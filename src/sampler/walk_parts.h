@@ -55,8 +55,9 @@ enum fm_walk_result fm_walk_learn(struct fm_walk *w, struct fm_walk_context *c);
 /* walk_copy.c: copy all that the stack needs, in one read if possible. Negative if the process is gone or not even
  * the thread state can be read. */
 int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c);
-/* To be called before a copy, if it has been a while since the last. */
-void fm_walk_warm(struct fm_walk *w, const struct fm_walk_context *c);
+/* After a pause all that a copy needs has left the processor's caches, and the copy takes several times as long as
+ * it need to: a first one, that is not looked at, helps. Not so where it would wait for the memory map. */
+bool fm_walk_is_cold(const struct fm_walk *w, const struct fm_walk_context *c);
 /* Only the chunks in use; forgets them if they cannot be read. */
 void fm_walk_copy_chunks(struct fm_walk *w, const struct fm_walk_context *c);
 
