@@ -153,6 +153,12 @@ static uint64_t site_key(uint32_t caller, uint32_t callee)
     return fm_map_pair(caller, callee);
 }
 
+/* Has it been seen to call itself? */
+static bool recurs(const struct fm_walk *w, uint32_t code)
+{
+    return fm_map_find(&w->sites, site_key(code, code)) != NULL;
+}
+
 /* Both copies of a frame, made one. */
 struct both {
     struct fm_frame_view f;
@@ -189,7 +195,7 @@ static bool view(const struct fm_walk *w, const struct fm_walk_context *c, struc
     }
     bool before = executes(w, c, loose->copies[0]), after = executes(w, c, loose->copies[1]);
     ret->executed = before + after;
-    ret->shared = loose->shared || fm_map_find(&w->sites, site_key(ret->f.number, ret->f.number));
+    ret->shared = loose->shared || recurs(w, ret->f.number);
     ret->steady = ret->executed == 2 && ret->f.instr == later.instr;
     if (!before && after)
         ret->f.offset = later_offset;
@@ -339,7 +345,8 @@ static bool read_now(struct fm_walk *w, struct fm_walk_context *c, fm_addr newes
     }
     w->frames.len = 0;
     for (int i = 0; i < n; i++) {
-        if (!fm_walk_identify(c, &chain[i]))
+        /* Frames of a recursion change their parts so quickly that two readings may agree by chance. */
+        if (!fm_walk_identify(c, &chain[i]) || recurs(w, chain[i].number))
             return false;
         fm_walk_push(w, c, &chain[i]);
         note_frame(w, spans[i].at, (uint32_t)(n - 1 - i));
