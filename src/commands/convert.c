@@ -19,7 +19,8 @@ static const char help_start[] =
     "  -f, --force        overwrite OUT if it exists\n"
     "  -h, --help         this text\n"
     "\n"
-    "Formats: fathom";
+    "Formats, and the names that choose them:\n"
+    "  fathom      Fathom's own: .fathom\n";
 
 struct request {
     const char *output, *to;
@@ -38,9 +39,16 @@ static int print_help(void)
 {
     const struct fm_format *const *all = fm_formats_all();
     fputs(help_start, stdout);
-    for (size_t i = 0; all[i]; i++)
-        printf(", %s (%s)", all[i]->name, all[i]->title);
-    fputc('\n', stdout);
+    for (size_t i = 0; all[i]; i++) {
+        if (!all[i]->save)
+            continue;
+        printf("  %-11s %s:", all[i]->name, all[i]->title);
+        for (size_t k = 0; all[i]->suffixes && all[i]->suffixes[k]; k++)
+            printf("%s %s", k ? "," : "", all[i]->suffixes[k]);
+        if (all[i]->prefix)
+            printf("%s %s…", all[i]->suffixes && all[i]->suffixes[0] ? "," : "", all[i]->prefix);
+        fputc('\n', stdout);
+    }
     return 0;
 }
 

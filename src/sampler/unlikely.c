@@ -4,7 +4,7 @@
 #define ENOUGH 1000u /* samples of the place, and of the function, before anything is unlikely */
 #define RARE   30u   /* one in so many of both */
 #define ONCE   3u    /* … or hardly ever at all, wherever in the caller: */
-#define NEVER  1000u
+#define NEVER  300u
 #define HARDLY 10000u /* … if more than that */
 
 static uint64_t site_key(const struct fm_raw_frame *caller)

@@ -23,6 +23,7 @@ void fm_walk_release(struct fm_walk *w)
     fm_vec_release(&w->loose);
     fm_vec_release(&w->buffer);
     fm_vec_release(&w->frames);
+    fm_vec_release(&w->doubted);
     fm_map_release(&w->callers);
     fm_map_release(&w->sites);
     free(w->scratch);

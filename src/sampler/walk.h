@@ -14,8 +14,12 @@
  * within some ten nanoseconds, holds the whole stack of one instant: it is read from the oldest frame
  * up, and where the thread state pointed to before or after does not matter.
  *
+ * A deep stack goes on in further chunks, which come and go with it: they are read after the oldest one, whose
+ * instant counts whatever becomes of them (walk_copy.c).
+ *
  * Generators and coroutines live outside the chunks. They are copied before and after the chunk, and
- * count only if both copies agree. Python 3.9 and 3.10 have all frames outside (walk_heap.c).
+ * count only if both copies agree, or if what they called leaves no other choice (walk_generators.c).
+ * Python 3.9 and 3.10 have all frames outside (walk_heap.c).
  *
  * A walk remembers where the frames of its thread were, so that one read gets all that is needed. A
  * plan that proves wrong is mended (which takes reads of its own) and tried again.
@@ -47,6 +51,11 @@ struct fm_chunk {
     uint32_t copied; /* … and was */
     uint32_t copy;  /* where its copy lies in the buffer */
     uint32_t again; /* … and of older chunks a second one, made after the newest chunk's */
+};
+
+/* A frame of a stack, and its code. */
+struct fm_walk_mark {
+    fm_addr at, code;
 };
 
 #define FM_SEVERAL_CALLERS UINT32_MAX
@@ -84,6 +93,9 @@ struct fm_walk {
         uint64_t read_ns;
     } others[8]; /* where no frame was when last read: words of dead frames name them over and over */
     struct fm_map callers; /* code → that of the generator that calls it, or FM_SEVERAL_CALLERS */
+    struct {
+        uint32_t callee, caller;
+    } unusual[16]; /* calls by another generator, seen once since that one was seen to call */
     struct fm_map sites; /* 3.9 and 3.10: who called whom (pairs of codes) → at which instruction */
     /* What was read. */
     FM_VEC(uint8_t) buffer;
@@ -98,6 +110,7 @@ struct fm_walk {
     bool torn;     /* it took longer than usual: see walk_copy.c */
     uint64_t generation; /* 3.14+: how many code objects had died when all else was read */
     struct fm_usual_time usual[8]; /* of the first read, and of the second by the number of chunks */
+    FM_VEC(struct fm_walk_mark) doubted; /* 3.11 to 3.13: the last stack in which no frame executed */
     void *scratch; /* of walk_chunks.c, kept for the next walk */
     size_t scratch_cap;
     /* The result: newest first. */

@@ -123,7 +123,10 @@ static bool try_slot(struct fm_climb *k, const struct fm_chunk *chunk, fm_addr a
         k->missing = missing;
         return false;
     }
-    fm_climb_note_caller(k, &x.f);
+    if (!fm_climb_may_have_called(k, &x.f)) {
+        k->unsure = true;
+        return false;
+    }
     fm_vec_push(&k->stack, x);
     return true;
 }
@@ -220,6 +223,25 @@ static bool cut_as_told(struct fm_climb *k)
     return false;
 }
 
+/* Keep what the stack has in common with the last one in which no frame executed: what both show is alive. */
+static void keep_common(struct fm_climb *k)
+{
+    const struct fm_walk *w = k->w;
+    size_t n = 0;
+    while (n < k->stack.len && n < w->doubted.len && k->stack.data[n].at == w->doubted.data[n].at &&
+           k->stack.data[n].f.code_at == w->doubted.data[n].code)
+        n++;
+    k->stack.len = n > 1 ? n : 1; /* the oldest is certain */
+    k->unsure = true;
+}
+
+static void remember_doubted(struct fm_climb *k)
+{
+    k->w->doubted.len = 0;
+    for (size_t i = 0; i < k->stack.len; i++)
+        fm_vec_push(&k->w->doubted, ((struct fm_walk_mark){ k->stack.data[i].at, k->stack.data[i].f.code_at }));
+}
+
 /* Of frames that may or may not have ended (3.11 to 3.13), drop those that have: nothing above the last
  * frame that executes, or that a running generator stands on. Between a frame that calls and one that
  * is called, for some nanoseconds, none executes: then all that was found is alive, unless an exception
@@ -242,8 +264,9 @@ static void drop_ended(struct fm_climb *k)
     if (k->between && cut_as_told(k)) {
         k->between = false;
     } else if (k->between && k->c->last_try) {
-        k->unsure = true;
-        k->stack.len = 1; /* only the oldest is certain */
+        keep_common(k);
+    } else if (k->between) {
+        remember_doubted(k);
     }
 }
 

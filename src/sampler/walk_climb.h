@@ -55,8 +55,8 @@ static inline fm_addr fm_climb_newest(const struct fm_climb *k)
 bool fm_climb_is_entry(struct fm_climb *k, fm_addr at);
 /* Put the generators from `at`, which called `callee`, down to the newest frame so far on the stack. */
 bool fm_climb_push_generators(struct fm_climb *k, fm_addr at, const struct fm_frame_view *callee);
-/* The newest frame so far called this one; to be remembered if it is a generator's. */
-void fm_climb_note_caller(struct fm_climb *k, const struct fm_frame_view *callee);
+/* May the newest frame so far, if it is a generator's, have called this one? Remembers that. */
+bool fm_climb_may_have_called(struct fm_climb *k, const struct fm_frame_view *callee);
 /* A frame was called through C, by the entry frame at `at`: put the generators below that on the stack. */
 bool fm_climb_push_below_entry(struct fm_climb *k, fm_addr at);
 /* A generator that runs on top of frame `at`, directly or through C; NULL if there is none. */

@@ -95,11 +95,24 @@ static void note_caller(struct fm_walk *w, uint32_t caller, uint32_t callee)
         *known = FM_SEVERAL_CALLERS;
 }
 
-void fm_climb_note_caller(struct fm_climb *k, const struct fm_frame_view *callee)
+/* While a frame is made in the place of an earlier one, its words are of both for an instant: the new caller and the
+ * old code. Who calls what has always been another's callee is believed when that is seen twice in a row. */
+bool fm_climb_may_have_called(struct fm_climb *k, const struct fm_frame_view *callee)
 {
     const struct fm_found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
-    if (top && !top->bytes)
-        note_caller(k->w, top->f.number, callee->number);
+    if (!top || top->bytes)
+        return true;
+    struct fm_walk *w = k->w;
+    uint32_t caller = top->f.number, *known = fm_map_at(&w->callers, callee->number, caller, NULL);
+    size_t slot = callee->number % FM_COUNT(w->unusual);
+    bool again = w->unusual[slot].callee == callee->number && w->unusual[slot].caller == caller;
+    if (*known == FM_SEVERAL_CALLERS)
+        return true;
+    w->unusual[slot].callee = callee->number;
+    w->unusual[slot].caller = caller;
+    if (*known != caller && again)
+        *known = FM_SEVERAL_CALLERS;
+    return *known == caller || again;
 }
 
 static void copy_too(struct fm_climb *k, fm_addr at)
