@@ -109,8 +109,8 @@ static void test_few_samples_prove_nothing(void **state)
     const struct fm_raw_frame de[] = { { E, 0 }, { D, 2 } };
     const struct fm_raw_frame ae[] = { { E, 0 }, { A, 2 } };
     (void)state;
-    add(&t, ab, 2, 400);
-    add(&t, de, 2, 400);
+    add(&t, ab, 2, 200);
+    add(&t, de, 2, 200);
     assert_int_equal(cut(&t, add(&t, ae, 2, 1)), 0);
     fm_tally_release(&t);
 }
