@@ -250,7 +250,7 @@ int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack
             continue;
         for (size_t k = slots.n_variables; k < slots.slots.len && !holds; k++) {
             holds = slot_holds(t, &slots, k, lock);
-            *ret_exit = slots.exact ? 0 : slots.slots.data[k];
+            *ret_exit = slots.exact || !uses_semaphores(t) ? 0 : slots.slots.data[k];
         }
         fm_frame_slots_release(&slots);
         if (holds)

@@ -118,11 +118,13 @@ static uint32_t replace(struct fm_codes *codes, uint32_t old)
     uint32_t fresh = read_new(codes, at);
     if (fresh == FM_NO_CODE)
         return fresh;
-    codes->list.data[fresh].unstable = true;
-    if (!is_same_source(&codes->list.data[old].code, &codes->list.data[fresh].code))
+    if (!is_same_source(&codes->list.data[old].code, &codes->list.data[fresh].code)) {
+        codes->list.data[fresh].replaced_ns = codes->replaced_ns;
         return fresh;
+    }
     struct fm_known_code dead = codes->list.data[old];
     codes->list.data[old] = codes->list.data[fresh]; /* the last one */
+    codes->list.data[old].replaced_ns = dead.replaced_ns;
     codes->list.len--;
     fm_code_release(&dead.code);
     remember(codes, at, old);

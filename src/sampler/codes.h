@@ -30,7 +30,7 @@ struct fm_known_code {
     uint64_t generation;  /* of fm_codes when it was compared */
     uint64_t stamp;       /* of the last fm_codes_check() that looked at it */
     uint32_t frame_bytes; /* of a frame of this code in a datastack chunk; 0 before 3.11 */
-    bool unstable;        /* another was at its address before: it may be there again before one knows */
+    uint64_t replaced_ns; /* when it was found where another had been, which may come again; 0: never */
     bool hidden;          /* the interpreter's own (3.12+: what stands between a class and __init__) */
 };
 

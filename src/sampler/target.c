@@ -199,8 +199,9 @@ static bool check_codes(struct fm_target *t, struct fm_walk *w, uint64_t now_ns)
  * not be told from one that comes to lie there again and again? */
 static bool is_doubtful(const struct fm_target *t, uint32_t code, uint32_t first_fresh)
 {
-    return code >= first_fresh ||
-           (t->codes.list.data[code].unstable && fm_code_compares_tails(&t->runtime.layout));
+    uint64_t replaced_ns = t->codes.list.data[code].replaced_ns;
+    return code >= first_fresh || (replaced_ns && t->last_round_ns - replaced_ns < FM_CODES_CHURN_NS &&
+                                   fm_code_compares_tails(&t->runtime.layout));
 }
 
 static bool has_doubtful(const struct fm_target *t, const struct fm_walk *w, uint32_t first_fresh)

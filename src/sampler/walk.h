@@ -94,8 +94,9 @@ struct fm_walk {
     } others[8]; /* where no frame was when last read: words of dead frames name them over and over */
     struct fm_map callers; /* code → that of the generator that calls it, or FM_SEVERAL_CALLERS */
     struct {
-        uint32_t callee, caller;
-    } unusual[16]; /* calls by another generator, seen once since that one was seen to call */
+        uint32_t callee, caller, times;
+        uint64_t seen_ns;
+    } unusual[16]; /* calls by another generator, not believed yet */
     struct fm_map sites; /* 3.9 and 3.10: who called whom (pairs of codes) → at which instruction */
     /* What was read. */
     FM_VEC(uint8_t) buffer;

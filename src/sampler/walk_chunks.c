@@ -318,6 +318,7 @@ static enum fm_walk_result deliver(struct fm_climb *k)
     for (size_t i = k->stack.len; i-- > 0;)
         fm_walk_push(w, k->c, &k->stack.data[i].f);
     w->partial = k->unsure;
+    w->doubted.len = 0;
     order_loose(k);
     return FM_WALK_OK;
 }

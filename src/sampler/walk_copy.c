@@ -16,9 +16,9 @@
 
 #include "sampler/walk_parts.h"
 
-#define COLD_NS      200000u
-#define DISTURBED_NS 100000000u /* for how long after a late read the next is asked why */
-#define WAITING_NS   5000000u   /* … and after one that waited another is to be expected */
+#define COLD_NS      200000
+#define DISTURBED_NS 100000000 /* for how long after a late read the next is asked why */
+#define WAITING_NS   5000000   /* … and after one that waited another is to be expected */
 #define MAX_FAILED   3 /* reads of newer chunks, before the plan is doubted */
 
 uint32_t fm_walk_place(struct fm_walk *w, struct fm_span *span, fm_addr at, size_t len)
@@ -77,6 +77,12 @@ bool fm_walk_is_late(struct fm_usual_time *usual, int spans, size_t bytes, uint6
     return late;
 }
 
+/* How long before the look began; negative: in it. */
+static int64_t since(const struct fm_walk_context *c, uint64_t ns)
+{
+    return (int64_t)(c->now_ns - ns);
+}
+
 /* How often this thread gave up its processor. */
 static long waits(void)
 {
@@ -98,6 +104,18 @@ static bool is_torn(struct fm_walk *w, const struct plan *p, long waits_before)
     return false;
 }
 
+/* The read stopped at span `at`. If that is one of a frame outside the chunks, its memory was given back, and it would
+ * stop every read to come. `first` is the first such span; behind all of them comes the chunk, and they in reverse. */
+static void drop_unreadable(struct fm_walk *w, int at, int first)
+{
+    int n = (int)w->loose.len, behind = first + n + (w->chunks.len > 0);
+    int gone = at >= first && at < first + n ? at - first : at >= behind && at < behind + n ? behind + n - 1 - at : -1;
+    if (gone < 0)
+        return;
+    memmove(&w->loose.data[gone], &w->loose.data[gone + 1], (size_t)(n - gone - 1) * sizeof *w->loose.data);
+    w->loose.len--;
+}
+
 /* All but the newer chunks. Returns how many spans were read, or negative. */
 static int copy_oldest(struct fm_walk *w, const struct fm_walk_context *c)
 {
@@ -108,6 +126,7 @@ static int copy_oldest(struct fm_walk *w, const struct fm_walk_context *c)
     w->head = add(w, &p, w->thread, l->thread_size);
     if (l->frames == FM_FRAMES_CFRAME && w->cframe)
         w->cframe_copy = add(w, &p, w->cframe, l->cframe_frame + 8);
+    int first_loose = p.n;
     for (size_t i = 0; i < w->loose.len; i++)
         w->loose.data[i].copies[0] = add(w, &p, w->loose.data[i].at, l->frame_size);
     int before_chunk = p.n;
@@ -117,7 +136,7 @@ static int copy_oldest(struct fm_walk *w, const struct fm_walk_context *c)
         w->loose.data[i].copies[1] = add(w, &p, w->loose.data[i].at, l->frame_size);
     if (l->interp_code_generation != FM_ABSENT)
         w->generation_copy = add(w, &p, w->interp + l->interp_code_generation, sizeof w->generation);
-    long waits_before = c->now_ns - w->late_ns < DISTURBED_NS ? waits() : -1;
+    long waits_before = since(c, w->late_ns) < DISTURBED_NS ? waits() : -1;
     int got = read_plan(w, c, &p);
     w->in_use = w->chunks.len && got > before_chunk;
     w->complete = got == p.n;
@@ -128,6 +147,10 @@ static int copy_oldest(struct fm_walk *w, const struct fm_walk_context *c)
         w->generation_copy = 0;
     for (size_t i = 0; i < w->loose.len && !w->complete; i++)
         w->loose.data[i].copies[1] = 0;
+    for (size_t i = 1; i < w->chunks.len; i++)
+        w->chunks.data[i].copied = 0;
+    if (got > 0 && got < p.n)
+        drop_unreadable(w, got, first_loose);
     return got;
 }
 
@@ -147,6 +170,8 @@ static void copy_newer(struct fm_walk *w, const struct fm_walk_context *c, uint3
         generation = add(w, &p, w->interp + c->layout->interp_code_generation, sizeof w->generation);
     if (read_plan(w, c, &p) < p.n) { /* they are gone by now, or lie elsewhere */
         w->unfit = ++w->failed > MAX_FAILED;
+        for (uint32_t i = 1; i <= newest; i++)
+            w->chunks.data[i].copied = 0;
         return;
     }
     w->failed = 0;
@@ -159,7 +184,7 @@ static void copy_newer(struct fm_walk *w, const struct fm_walk_context *c, uint3
 
 bool fm_walk_is_cold(const struct fm_walk *w, const struct fm_walk_context *c)
 {
-    return c->now_ns - w->copied_ns > COLD_NS && c->now_ns - w->waited_ns > WAITING_NS;
+    return since(c, w->copied_ns) > COLD_NS && since(c, w->waited_ns) > WAITING_NS;
 }
 
 int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c)

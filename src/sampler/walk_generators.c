@@ -9,6 +9,8 @@
 
 #include "sampler/walk_climb.h"
 
+#define BELIEF_TIMES 3u
+#define BELIEF_NS 20000000u
 #define OTHER_NS 2000000u /* for how long what is no frame is not looked at again */
 #define STACK_BYTES (8u << 20)
 #define RESUMED_DEPTH 3   /* how far from the top of the value stack a generator is that is being resumed */
@@ -96,7 +98,8 @@ static void note_caller(struct fm_walk *w, uint32_t caller, uint32_t callee)
 }
 
 /* While a frame is made in the place of an earlier one, its words are of both for an instant: the new caller and the
- * old code. Who calls what has always been another's callee is believed when that is seen twice in a row. */
+ * old code. Who calls what has always been another's callee is believed when that is seen several times in short
+ * order. */
 bool fm_climb_may_have_called(struct fm_climb *k, const struct fm_frame_view *callee)
 {
     const struct fm_found *top = k->stack.len ? &k->stack.data[k->stack.len - 1] : NULL;
@@ -105,14 +108,18 @@ bool fm_climb_may_have_called(struct fm_climb *k, const struct fm_frame_view *ca
     struct fm_walk *w = k->w;
     uint32_t caller = top->f.number, *known = fm_map_at(&w->callers, callee->number, caller, NULL);
     size_t slot = callee->number % FM_COUNT(w->unusual);
-    bool again = w->unusual[slot].callee == callee->number && w->unusual[slot].caller == caller;
-    if (*known == FM_SEVERAL_CALLERS)
+    if (*known == caller || *known == FM_SEVERAL_CALLERS)
         return true;
+    bool again = w->unusual[slot].callee == callee->number && w->unusual[slot].caller == caller &&
+                 k->c->now_ns - w->unusual[slot].seen_ns < BELIEF_NS;
+    w->unusual[slot].times = again ? w->unusual[slot].times + 1 : 1;
     w->unusual[slot].callee = callee->number;
     w->unusual[slot].caller = caller;
-    if (*known != caller && again)
-        *known = FM_SEVERAL_CALLERS;
-    return *known == caller || again;
+    w->unusual[slot].seen_ns = k->c->now_ns;
+    if (w->unusual[slot].times < BELIEF_TIMES)
+        return false;
+    *known = FM_SEVERAL_CALLERS;
+    return true;
 }
 
 static void copy_too(struct fm_climb *k, fm_addr at)

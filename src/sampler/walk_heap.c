@@ -349,8 +349,9 @@ static bool read_now(struct fm_walk *w, struct fm_walk_context *c, fm_addr newes
         if (!fm_walk_identify(c, &chain[i]) || recurs(w, chain[i].number))
             return false;
         fm_walk_push(w, c, &chain[i]);
-        note_frame(w, spans[i].at, (uint32_t)(n - 1 - i));
     }
+    for (int i = 0; i < n; i++)
+        note_frame(w, spans[i].at, (uint32_t)(n - 1 - i));
     return true;
 }
 

@@ -28,9 +28,9 @@ RAREST = 20_000  # one impossible stack in so many samples
 RAREST_3_9 = 2_000
 # A stack that is hundreds of frames deep for microseconds is seen too seldom. On 3.9 and 3.10, where frames lie
 # anywhere, that holds for recursions in general, and for code objects that are gone within microseconds.
-BIASED = {"deep": 0.1, "generators": 0.03, "coroutines": 0.03}
-BIASED_3_9 = {"deep": 0.4, "recursion": 0.2, "short_lived": 0.08, "generators": 0.03, "coroutines": 0.03,
-              "short": 0.03}
+BIASED = {"deep": 0.15, "generators": 0.05, "coroutines": 0.05}
+BIASED_3_9 = {"deep": 0.4, "recursion": 0.2, "short_lived": 0.1, "generators": 0.05, "coroutines": 0.05,
+              "short": 0.05}
 
 
 @pytest.fixture(scope="module")
