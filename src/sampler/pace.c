@@ -6,7 +6,7 @@
 #define UNEVEN      2.5     /* times what is usual */
 #define SHORT_NS    12000.0 /* what hardly any function is shorter than, and a look need not be more even than */
 #define LONGEST_NS  200000.0
-#define MAX_WEIGHT  10.0    /* of a round: one that was interrupted says little */
+#define MAX_WEIGHT  10.0    /* of a round */
 
 /* Move an estimate of what a part of the rounds do not exceed: in the long run as much up as down. */
 static void follow(double *estimate, double ns, double part, double weight)
@@ -15,9 +15,9 @@ static void follow(double *estimate, double ns, double part, double weight)
     *estimate *= 1 + (step > -0.5 ? step : -0.5);
 }
 
-uint64_t fm_pace_next(struct fm_pace *pace, uint64_t begin_ns, uint64_t now_ns, uint64_t chance)
+uint64_t fm_pace_next(struct fm_pace *pace, uint64_t cost_ns, uint64_t now_ns, uint64_t chance)
 {
-    double took_ns = (double)(now_ns - begin_ns) + 1;
+    double took_ns = (double)cost_ns + 1;
     if (pace->usual_ns <= 0)
         pace->usual_ns = pace->long_ns = took_ns;
     double weight = took_ns / pace->usual_ns;

@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 struct fm_pace {
-    double usual_ns; /* half of the rounds take less */
-    double long_ns;  /* most of the time goes to rounds that take less */
+    double usual_ns; /* half of the rounds cost less */
+    double long_ns;  /* most of the time goes to rounds that cost less */
     uint64_t due_ns;
 };
 
-/* A round began at `begin_ns` and is over now. When shall the next one begin? It may be in the past: at once.
- * `chance` is any random number. */
-uint64_t fm_pace_next(struct fm_pace *pace, uint64_t begin_ns, uint64_t now_ns, uint64_t chance);
+/* A round is over, for which so much had to be read: its cost, which is counted, as the time it took also tells what
+ * else the machine did. When shall the next one begin? It may be in the past: at once. `chance` is any random number. */
+uint64_t fm_pace_next(struct fm_pace *pace, uint64_t cost_ns, uint64_t now_ns, uint64_t chance);
 
 #endif

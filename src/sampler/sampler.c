@@ -266,22 +266,37 @@ static void sleep_until(struct fm_sampler *s, uint64_t deadline_ns)
     ppoll(&wake, 1, &ts, NULL);
 }
 
-/* Wait for less than sleeping takes, unless somebody wants something. */
-static void spin_until(struct fm_sampler *s, uint64_t due_ns)
+/* At the highest rate: until the next round is due, unless somebody wants something. That is less than sleeping takes.
+ * Returns the time. */
+static uint64_t spin_until(struct fm_sampler *s, uint64_t due_ns, uint64_t now_ns)
 {
-    while (fm_clock_ns() < due_ns && !atomic_load(&s->wanted) && !atomic_load(&s->stop))
-        ;
+    while (now_ns < due_ns && !atomic_load(&s->wanted) && !atomic_load(&s->stop))
+        now_ns = fm_clock_ns();
+    return now_ns;
+}
+
+/* At any other: one instant in each slot of time, anywhere in it. */
+static uint64_t sleep_a_slot(struct fm_sampler *s, uint64_t *slot_ns, uint64_t interval_ns)
+{
+    uint64_t now_ns = fm_clock_ns();
+    *slot_ns += interval_ns;
+    if (*slot_ns + interval_ns < now_ns) {
+        s->late += (now_ns - *slot_ns) / interval_ns;
+        *slot_ns = now_ns;
+    }
+    sleep_until(s, *slot_ns + next_random(s) % interval_ns);
+    return fm_clock_ns();
 }
 
 static void run_rounds(struct fm_sampler *s)
 {
-    uint64_t slot_ns = fm_clock_ns();
+    uint64_t now_ns = fm_clock_ns(), slot_ns = now_ns;
     struct fm_pace pace = { 0 };
     bool any = true;
-    s->start_ns = slot_ns;
-    s->cpu_checked_ns = slot_ns;
+    s->start_ns = now_ns;
+    s->cpu_checked_ns = now_ns;
     while (any && !atomic_load(&s->stop)) {
-        uint64_t now_ns = fm_clock_ns();
+        uint64_t cost_ns = fm_remote_cost_ns();
         if (s->options.duration_ns && now_ns - s->start_ns >= s->options.duration_ns)
             break;
         pthread_mutex_lock(&s->lock);
@@ -290,20 +305,15 @@ static void run_rounds(struct fm_sampler *s)
         keep_cpu_limit(s, now_ns);
         uint64_t interval_ns = s->interval_ns;
         pthread_mutex_unlock(&s->lock);
-        if (!interval_ns)
-            spin_until(s, fm_pace_next(&pace, now_ns, fm_clock_ns(), next_random(s)));
         while (atomic_load(&s->wanted))
             usleep(20);
-        if (!interval_ns)
-            continue;
-        /* One instant in each slot of time, anywhere in it. */
-        slot_ns += interval_ns;
-        now_ns = fm_clock_ns();
-        if (slot_ns + interval_ns < now_ns) {
-            s->late += (now_ns - slot_ns) / interval_ns;
-            slot_ns = now_ns;
+        if (interval_ns) {
+            now_ns = sleep_a_slot(s, &slot_ns, interval_ns);
+        } else {
+            now_ns = fm_clock_ns();
+            cost_ns = fm_remote_cost_ns() - cost_ns;
+            now_ns = spin_until(s, fm_pace_next(&pace, cost_ns, now_ns, next_random(s)), now_ns);
         }
-        sleep_until(s, slot_ns + next_random(s) % interval_ns);
     }
 }
 

@@ -106,8 +106,8 @@ struct fm_walk {
     bool complete; /* of the instant read_ns all chunks are known */
     bool unfit;    /* the plan is to be made anew */
     uint32_t failed; /* reads of newer chunks in a row */
-    uint64_t late_ns;   /* when a first read was last late … */
-    uint64_t waited_ns; /* … because it waited for the target's memory map */
+    uint64_t deep_ns;   /* when the stack was last found to go beyond its oldest chunk */
+    uint64_t waited_ns; /* when a read last waited for the target's memory map */
     bool torn;     /* it took longer than usual: see walk_copy.c */
     uint64_t generation; /* 3.14+: how many code objects had died when all else was read */
     struct fm_usual_time usual[8]; /* of the first read, and of the second by the number of chunks */

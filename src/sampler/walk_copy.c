@@ -17,8 +17,8 @@
 #include "sampler/walk_parts.h"
 
 #define COLD_NS      200000
-#define DISTURBED_NS 100000000 /* for how long after a late read the next is asked why */
-#define WAITING_NS   5000000   /* … and after one that waited another is to be expected */
+#define DEEP_NS      5000000 /* for how long after a deep stack a read may wait for the memory map */
+#define WAITING_NS   5000000 /* … and after one that did, another is to be expected */
 #define MAX_FAILED   3 /* reads of newer chunks, before the plan is doubted */
 
 uint32_t fm_walk_place(struct fm_walk *w, struct fm_span *span, fm_addr at, size_t len)
@@ -91,12 +91,12 @@ static long waits(void)
 }
 
 /* A read that waited for the lock of the target's memory map, which is taken for each span, was late but has not
- * been interrupted within a span. To ask for that takes a tenth of a look, so it is done where reads were late. */
+ * been interrupted within a span. To ask for that takes a tenth of a look, so it is done where stacks are deep: these
+ * change the map. */
 static bool is_torn(struct fm_walk *w, const struct plan *p, long waits_before)
 {
     if (!fm_walk_is_late(&w->usual[0], p->n, w->buffer.len, p->took_ns))
         return false;
-    w->late_ns = w->copied_ns;
     if (waits_before < 0 || waits() == waits_before)
         return true;
     w->waited_ns = w->copied_ns;
@@ -136,7 +136,7 @@ static int copy_oldest(struct fm_walk *w, const struct fm_walk_context *c)
         w->loose.data[i].copies[1] = add(w, &p, w->loose.data[i].at, l->frame_size);
     if (l->interp_code_generation != FM_ABSENT)
         w->generation_copy = add(w, &p, w->interp + l->interp_code_generation, sizeof w->generation);
-    long waits_before = since(c, w->late_ns) < DISTURBED_NS ? waits() : -1;
+    long waits_before = since(c, w->deep_ns) < DEEP_NS ? waits() : -1;
     int got = read_plan(w, c, &p);
     w->in_use = w->chunks.len && got > before_chunk;
     w->complete = got == p.n;
@@ -202,6 +202,7 @@ int fm_walk_copy(struct fm_walk *w, const struct fm_walk_context *c)
         i++;
     w->complete = false;
     w->unfit = i == w->chunks.len;
+    w->deep_ns = c->now_ns;
     if (!w->unfit && !w->torn)
         copy_newer(w, c, i);
     return 0;

@@ -17,9 +17,9 @@ static void test_even_rounds_follow_each_other(void **state)
     uint64_t now = 1000000;
     srand(1);
     for (int i = 0; i < ROUNDS; i++) {
-        uint64_t begin = now;
-        now += 3000 + (uint64_t)rand() % 1000;
-        assert_true(fm_pace_next(&pace, begin, now, (uint64_t)rand()) <= now);
+        uint64_t cost = 3000 + (uint64_t)rand() % 1000;
+        now += cost;
+        assert_true(fm_pace_next(&pace, cost, now, (uint64_t)rand()) <= now);
     }
 }
 
@@ -33,8 +33,9 @@ static void test_instants_do_not_depend_on_what_is_looked_at(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t begin = now;
         int is_slow = begin / 50000 % 2;
-        now += is_slow ? 40000 : 4000;
-        uint64_t next = fm_pace_next(&pace, begin, now, (uint64_t)rand());
+        uint64_t cost = is_slow ? 40000 : 4000;
+        now += cost;
+        uint64_t next = fm_pace_next(&pace, cost, now, (uint64_t)rand());
         if (i > SETTLED) {
             slow += (uint64_t)is_slow;
             all++;
@@ -55,9 +56,9 @@ static void test_waits_are_bounded(void **state)
     uint64_t now = 1;
     srand(1);
     for (int i = 0; i < ROUNDS; i++) {
-        uint64_t begin = now;
-        now += i % 8 ? 1000 : 50000000;
-        uint64_t next = fm_pace_next(&pace, begin, now, (uint64_t)rand());
+        uint64_t cost = i % 8 ? 1000 : 50000000;
+        now += cost;
+        uint64_t next = fm_pace_next(&pace, cost, now, (uint64_t)rand());
         assert_true(next <= now + 250000);
         now = next > now ? next : now;
     }
