@@ -211,9 +211,9 @@ static size_t thread_with(const struct fm_dump *dump, fm_addr state, uint64_t id
 static bool is_a_waiters(const struct fm_dump *dump, fm_addr method, fm_addr lock)
 {
     struct fm_heap t = heap_of(dump);
-    for (size_t i = 0; i < dump->threads.len; i++) {
+    for (size_t i = 0; method && i < dump->threads.len; i++) {
         const struct fm_dump_thread *other = &dump->threads.data[i];
-        if (method && other->lock.at == lock && fm_lock_has_slot(&t, method, &other->stack))
+        if (other->lock.at == lock && fm_lock_has_slot(&t, method, &other->stack))
             return true;
     }
     return false;

@@ -94,6 +94,12 @@ bool fm_code_compares_tails(const struct fm_layout *layout)
     return fm_layout_minor(layout) < 12;
 }
 
+bool fm_code_has_tails(const struct fm_code *code, uint8_t tails[2][FM_CODE_TAIL])
+{
+    return memcmp(tails[0], code->tails[0].bytes, code->tails[0].len) == 0 &&
+           memcmp(tails[1], code->tails[1].bytes, code->tails[1].len) == 0;
+}
+
 /* The words of a frame that differ from code to code. */
 static int take_shape(struct reading *r)
 {
@@ -148,15 +154,12 @@ static struct fm_code_tail tail_of(const struct fm_piece *text)
 /* All has been read: is it of one code object? */
 static int compare_again(struct reading *r)
 {
-    if (fm_code_identity(r->layout, r->again) != r->code->identity)
-        return -EAGAIN;
-    r->code->tails[0] = tail_of(&r->pieces[NAME]);
-    r->code->tails[1] = tail_of(&r->pieces[FILE_NAME]);
-    for (int i = 0; i < 2 && fm_code_compares_tails(r->layout); i++) {
-        if (memcmp(r->tails_again[i], r->code->tails[i].bytes, r->code->tails[i].len) != 0)
-            return -EAGAIN;
+    bool same = fm_code_identity(r->layout, r->again) == r->code->identity;
+    if (fm_code_compares_tails(r->layout)) {
+        r->code->tails[0] = tail_of(&r->pieces[NAME]);
+        r->code->tails[1] = tail_of(&r->pieces[FILE_NAME]);
     }
-    return 0;
+    return same && fm_code_has_tails(r->code, r->tails_again) ? 0 : -EAGAIN;
 }
 
 /* Second read: the name of the type, the heads of the objects pointed to, the bytecode. */
@@ -193,7 +196,7 @@ static int add_tails(struct reading *r, struct fm_span *spans)
     const struct fm_piece *texts[] = { &r->pieces[NAME], &r->pieces[FILE_NAME] };
     int n = 0;
     for (int i = 0; i < 2 && fm_code_compares_tails(r->layout); i++) {
-        struct fm_code_tail tail = tail_of(texts[i]);
+        struct fm_code_tail tail = tail_of(texts[i]); /* its bytes may be still to be read, with these */
         spans[n++] = (struct fm_span){ tail.at, r->tails_again[i], tail.len };
     }
     return n;

@@ -50,8 +50,10 @@ struct fm_position {
  * nothing to release. Names are cut at 4 KB; bytecode or a table of more than 4 MB is refused. */
 int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
                  const struct fm_layout *layout, fm_addr at, fm_addr type);
-/* Are tails[] needed to tell code objects apart? */
+/* Are tails[] needed to tell code objects apart? Else they are left empty. */
 bool fm_code_compares_tails(const struct fm_layout *layout);
+/* Is this what its name and its file name end with? */
+bool fm_code_has_tails(const struct fm_code *code, uint8_t tails[2][FM_CODE_TAIL]);
 void fm_code_release(struct fm_code *code);
 
 /* The identity of the code object whose first layout->code_size bytes are `head`. */

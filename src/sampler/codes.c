@@ -131,12 +131,6 @@ static uint32_t replace(struct fm_codes *codes, uint32_t old)
     return old;
 }
 
-static bool has_tails(const struct fm_code *code, uint8_t tails[2][FM_CODE_TAIL])
-{
-    return memcmp(tails[0], code->tails[0].bytes, code->tails[0].len) == 0 &&
-           memcmp(tails[1], code->tails[1].bytes, code->tails[1].len) == 0;
-}
-
 /* Compare up to CHECK_BATCH of them in one read. */
 static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t n, uint64_t now_ns)
 {
@@ -159,7 +153,7 @@ static uint32_t check_batch(struct fm_codes *codes, uint32_t **numbers, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         struct fm_known_code *known = &codes->list.data[*numbers[i]];
         if ((int)i < got && fm_code_identity(codes->layout, heads[i]) == known->code.identity &&
-            (each == 1 || has_tails(&known->code, tails[i]))) {
+            (each == 1 || fm_code_has_tails(&known->code, tails[i]))) {
             known->checked_ns = now_ns;
             known->generation = codes->before; /* by now it may have died, though it looks the same */
             continue;

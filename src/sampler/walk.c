@@ -55,6 +55,12 @@ struct fm_loose *fm_walk_loose(struct fm_walk *w, fm_addr at)
     return NULL;
 }
 
+void fm_walk_forget(struct fm_walk *w, size_t i)
+{
+    memmove(&w->loose.data[i], &w->loose.data[i + 1], (w->loose.len - i - 1) * sizeof *w->loose.data);
+    w->loose.len--;
+}
+
 struct fm_chunk *fm_walk_chunk_of(struct fm_walk *w, fm_addr at)
 {
     for (size_t i = w->chunks.len; i-- > 0;) {

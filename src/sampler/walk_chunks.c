@@ -152,7 +152,7 @@ static fm_addr chunk_end(const struct fm_climb *k, size_t i)
 {
     const struct fm_layout *l = k->c->layout;
     const struct fm_chunk *chunk = &k->w->chunks.data[i];
-    if ((i + 1 < k->w->in_use || k->beyond) && l->chunk_bytes + 16 <= l->chunk_header) {
+    if ((i + 1 < k->w->in_use || !k->w->complete) && l->chunk_bytes + 16 <= l->chunk_header) {
         uint64_t top = fm_word(k->w->buffer.data + chunk->copy, l->chunk_bytes + 8);
         if (top <= (chunk->bytes - l->chunk_header) / 8)
             return chunk->at + l->chunk_header + top * 8;
@@ -347,7 +347,7 @@ static enum fm_walk_result climb(struct fm_climb *k)
     if (k->again && !k->c->last_try)
         return FM_WALK_AGAIN;
     /* It is the first look that counts: what is deep and quick would get away. */
-    if (k->beyond || k->certain < k->w->in_use)
+    if (!k->w->complete || k->certain < k->w->in_use)
         return deliver_older(k);
     k->unsure = k->unsure || k->again || k->missing || k->stack.len >= FM_WALK_MAX_FRAMES;
     if (k->stack.len >= FM_WALK_MAX_FRAMES)
@@ -396,7 +396,6 @@ enum fm_walk_result fm_walk_finish_chunks(struct fm_walk *w, struct fm_walk_cont
     if (!newest)
         return FM_WALK_OK; /* it has not run any Python yet */
     count_chunks(w, l);
-    k.beyond = !w->complete;
     if (!w->in_use) {
         if (fm_walk_learn(w, c) == FM_WALK_GONE)
             return FM_WALK_GONE;

@@ -23,7 +23,6 @@ struct fm_climb {
     FM_VEC(struct fm_found) stack; /* oldest first */
     fm_addr newest;                /* what the thread state said shortly before: a hint */
     uint32_t certain; /* chunks of which one instant is known: that of the last of them */
-    bool beyond;                   /* there are newer chunks, which were not copied */
     bool again;                    /* something is not in the copies */
     bool crowded;                  /* … and there is no room for more: most are of another time */
     bool missing;                  /* generators below an entry frame were not found */

@@ -6,10 +6,10 @@
  * it, those that were last on the stack next to it.
  *
  * Only a stack that goes beyond its oldest chunk takes a second read: of the newer chunks, oldest first, and then of
- * all but the newest again. What both copies of a chunk agree on held when the newest was copied. The instant that counts
- * is that of the first read, whatever becomes of the second: each span waits for the lock of the target's memory
- * map, and chunks come and go by changes of that map. Such a wait takes long enough for a stack to be gone, and to
- * look again until nothing disturbs would leave out all that is deep.
+ * all but the newest again. What both copies of a chunk agree on held when the newest was copied. The instant that
+ * counts is that of the first read, whatever becomes of the second: each span waits for the lock of the target's
+ * memory map, and chunks come and go by changes of that map. Such a wait takes long enough for a stack to be gone, and
+ * to look again until nothing disturbs would leave out all that is deep.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -110,10 +110,8 @@ static void drop_unreadable(struct fm_walk *w, int at, int first)
 {
     int n = (int)w->loose.len, behind = first + n + (w->chunks.len > 0);
     int gone = at >= first && at < first + n ? at - first : at >= behind && at < behind + n ? behind + n - 1 - at : -1;
-    if (gone < 0)
-        return;
-    memmove(&w->loose.data[gone], &w->loose.data[gone + 1], (size_t)(n - gone - 1) * sizeof *w->loose.data);
-    w->loose.len--;
+    if (gone >= 0)
+        fm_walk_forget(w, (size_t)gone);
 }
 
 /* All but the newer chunks. Returns how many spans were read, or negative. */
@@ -176,8 +174,8 @@ static void copy_newer(struct fm_walk *w, const struct fm_walk_context *c, uint3
     }
     w->failed = 0;
     w->generation_copy = generation;
-    bool late = fm_walk_is_late(&w->usual[newest % FM_COUNT(w->usual)], p.n, w->buffer.len - before,
-                                p.took_ns);
+    struct fm_usual_time *usual = &w->usual[1 + newest % (FM_COUNT(w->usual) - 1)]; /* [0] is the first read's */
+    bool late = fm_walk_is_late(usual, p.n, w->buffer.len - before, p.took_ns);
     w->in_use = newest + !late; /* of older ones there are two copies */
     w->complete = !late && fm_word(w->buffer.data, named) == w->chunks.data[newest].at;
 }

@@ -46,12 +46,6 @@ static int make_plan(struct fm_walk *w, const struct fm_layout *l, struct fm_spa
     return last + 1;
 }
 
-static void forget(struct fm_walk *w, size_t i)
-{
-    memmove(&w->loose.data[i], &w->loose.data[i + 1], (w->loose.len - i - 1) * sizeof *w->loose.data);
-    w->loose.len--;
-}
-
 static enum fm_walk_result copy(struct fm_walk *w, const struct fm_walk_context *c)
 {
     struct fm_span spans[2 * FM_WALK_MAX_LOOSE + 1];
@@ -67,7 +61,7 @@ static enum fm_walk_result copy(struct fm_walk *w, const struct fm_walk_context 
     if (got == -ESRCH || got == -EPERM || got == middle || !middle)
         return FM_WALK_GONE;
     got = got < 0 ? 0 : got;
-    forget(w, (size_t)(got < middle ? got : 2 * middle - got)); /* its memory was given back */
+    fm_walk_forget(w, (size_t)(got < middle ? got : 2 * middle - got)); /* its memory was given back */
     return FM_WALK_AGAIN;
 }
 
@@ -81,7 +75,7 @@ static void make_room(struct fm_walk *w)
             oldest = i;
     }
     if (w->loose.len == FM_WALK_MAX_LOOSE)
-        forget(w, oldest);
+        fm_walk_forget(w, oldest);
 }
 
 /* A frame lies at `at`, so deep. */
@@ -95,7 +89,7 @@ static void note_frame(struct fm_walk *w, fm_addr at, uint32_t depth)
         return;
     }
     if (known)
-        forget(w, (size_t)(known - w->loose.data));
+        fm_walk_forget(w, (size_t)(known - w->loose.data));
     else
         make_room(w);
     loose.depth = depth;
@@ -137,7 +131,7 @@ static void age(struct fm_walk *w, const struct fm_layout *l)
         loose->shared = loose->shared || (loose->code && loose->code != code);
         loose->code = code;
         if (++loose->idle > (loose->met ? MAX_IDLE : MAX_IDLE_ONCE))
-            forget(w, i);
+            fm_walk_forget(w, i);
     }
 }
 

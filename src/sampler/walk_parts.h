@@ -41,6 +41,8 @@ enum fm_shim { FM_SHIM_NONE, FM_SHIM_PLAIN, FM_SHIM_OF_GENERATOR };
 enum fm_shim fm_walk_is_shim(const struct fm_walk *w, fm_addr at);
 void fm_walk_add_shim(struct fm_walk *w, fm_addr at, fm_addr previous);
 struct fm_loose *fm_walk_loose(struct fm_walk *w, fm_addr at);
+/* Take the i-th frame outside the chunks out of the plan. */
+void fm_walk_forget(struct fm_walk *w, size_t i);
 struct fm_chunk *fm_walk_chunk_of(struct fm_walk *w, fm_addr at);
 /* Copy the chunk that holds `end` up to there and somewhat further from now on. */
 void fm_walk_reach(struct fm_walk *w, fm_addr end);
