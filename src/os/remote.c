@@ -5,12 +5,6 @@
 #include <limits.h>
 #include <sys/uio.h>
 
-#define READ_NS      1500u
-#define SPAN_NS      300u
-#define BYTES_PER_NS 10u
-
-static _Thread_local uint64_t cost_ns;
-
 #ifndef IOV_MAX
 #define IOV_MAX 1024
 #endif
@@ -26,11 +20,6 @@ static int whole_spans(const struct fm_span *spans, int n, size_t bytes)
     return n;
 }
 
-uint64_t fm_remote_cost_ns(void)
-{
-    return cost_ns;
-}
-
 /* At least one and at most IOV_MAX spans, in one system call. */
 static int read_some(const struct fm_remote *remote, const struct fm_span *spans, int n)
 {
@@ -41,7 +30,6 @@ static int read_some(const struct fm_remote *remote, const struct fm_span *spans
         there[i] = (struct iovec){ (void *)(uintptr_t)spans[i].at, spans[i].len };
     } while (++i < n);
     ssize_t got = process_vm_readv(remote->pid, here, n, there, n, 0);
-    cost_ns += READ_NS + (uint64_t)n * SPAN_NS + (uint64_t)(got > 0 ? got : 0) / BYTES_PER_NS;
     if (got < 0)
         return -errno;
     int whole = whole_spans(spans, n, got);

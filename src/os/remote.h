@@ -49,10 +49,6 @@ static inline int fm_remote_read_spans(const struct fm_remote *remote, const str
     return remote->source->read(remote, spans, n);
 }
 
-/* What reading live processes has taken this thread so far, roughly, on a machine that nobody disturbs: counted, not
- * measured. */
-uint64_t fm_remote_cost_ns(void);
-
 /* A pointer-sized word at `at`; 0 if it cannot be read. */
 fm_addr fm_remote_pointer(const struct fm_remote *remote, fm_addr at);
 
