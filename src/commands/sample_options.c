@@ -98,6 +98,8 @@ int fm_sample_options_take(struct fm_sampler_options *options, char **words, int
         options->mode = FM_SAMPLE_GIL;
     else if (fm_option_flag("--tasks", words, at))
         options->tasks = true;
+    else if (fm_option_flag("--stop", words, at))
+        options->way = FM_WAY_STOP;
     else if (fm_option_flag("--no-children", words, at))
         options->children = false;
     else

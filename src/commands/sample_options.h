@@ -19,7 +19,8 @@
     "  --max-cpu PCT   use at most that share of one processor: the rate falls to keep it\n"       \
     "  --cpu           only threads that run\n"                                                    \
     "  --gil           only the thread that holds the GIL\n"                                       \
-    "  --tasks         asyncio: what each task awaits, too\n"
+    "  --tasks         asyncio: what each task awaits, too\n"                                      \
+    "  --stop          stop each running thread for every look, some 10 µs, by ptrace\n"
 
 /* Of those who watch a running process; a line about -o stands in front of it. */
 #define FM_WATCH_OPTIONS_HELP                                                                      \

@@ -165,10 +165,10 @@ static size_t in_stack(const struct fm_stack *stack, fm_addr frame)
 }
 
 static void read_task(const struct fm_task_reader *reader, const struct fm_heap *t, fm_addr at,
-                      const struct fm_stack *stack, struct fm_stack *chain, struct fm_tasks *tasks)
+                      const struct fm_stack *stack, struct fm_stack *chain, bool named, struct fm_tasks *tasks)
 {
     struct fm_task task = { .at = at, .first_frame = (uint32_t)tasks->frames.len };
-    if (!fm_task_name(reader->finder, t, at, task.name, sizeof task.name))
+    if (named && !fm_task_name(reader->finder, t, at, task.name, sizeof task.name))
         return;
     await_chain(t, fm_task_coroutine(reader->finder, t, at), chain);
     size_t outermost = chain->len ? in_stack(stack, chain->data[0].at) : 0;
@@ -218,8 +218,8 @@ static int by_name(const void *a, const void *b)
     return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *remote,
-                        fm_addr thread, struct fm_tasks *tasks)
+static int read_tasks(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread, bool named,
+                      struct fm_tasks *tasks)
 {
     struct fm_heap t = { remote, &reader->runtime->layout };
     struct fm_addrs found = { 0 };
@@ -229,13 +229,25 @@ int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *r
     if (found.len)
         fm_stack_read(reader->runtime, remote, thread, &stack);
     for (size_t i = 0; i < found.len; i++)
-        read_task(reader, &t, found.data[i], &stack, &chain, tasks);
-    if (tasks->list.len && !fm_task_finder_is_ordered(reader->finder))
+        read_task(reader, &t, found.data[i], &stack, &chain, named, tasks);
+    if (named && tasks->list.len && !fm_task_finder_is_ordered(reader->finder))
         qsort(tasks->list.data, tasks->list.len, sizeof *tasks->list.data, by_name);
-    if (tasks->list.len)
+    if (named && tasks->list.len)
         find_awaiters(reader, &t, tasks);
     fm_vec_release(&found);
     fm_stack_release(&stack);
     fm_stack_release(&chain);
     return status;
+}
+
+int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
+                        struct fm_tasks *tasks)
+{
+    return read_tasks(reader, remote, thread, true, tasks);
+}
+
+int fm_task_reader_stacks(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
+                          struct fm_tasks *tasks)
+{
+    return read_tasks(reader, remote, thread, false, tasks);
 }

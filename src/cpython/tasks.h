@@ -42,6 +42,10 @@ void fm_task_reader_free(struct fm_task_reader *reader);
 int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
                         struct fm_tasks *tasks);
 
+/* The same without names and who awaits whom, in any order: for those who look often. */
+int fm_task_reader_stacks(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
+                          struct fm_tasks *tasks);
+
 void fm_tasks_release(struct fm_tasks *tasks);
 
 #endif

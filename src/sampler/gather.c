@@ -1,13 +1,14 @@
 /* From counts to a profile; see gather.h. */
 #include "sampler/gather.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "sampler/account.h"
 #include "sampler/target.h"
-#include "sampler/unlikely.h"
 
 /* Where an instruction stands, and whose it is; decoded once. */
 struct place {
@@ -17,16 +18,16 @@ struct place {
 
 struct gather {
     struct fm_profile *p;
-    struct fm_target *t;
+    const struct fm_target *t;
+    const struct fm_account *a;
     uint32_t process;
-    FM_VEC(uint32_t) threads;  /* number of a watched thread → thread of the profile, or FM_NONE */
+    FM_VEC(uint32_t) threads;  /* place in the account → thread of the profile, or FM_NONE */
     FM_VEC(uint32_t) functions; /* number of a code → function */
     FM_VEC(struct place) places;
     struct fm_map place_of;     /* (code, offset) → place */
     struct fm_map nodes;        /* (parent, function) → node */
     struct fm_map lines;        /* (function, line) → row in `rows` */
     FM_VEC(struct fm_line) rows;
-    uint64_t cut;               /* samples whose newest frames were taken off (unlikely.h) */
     FM_VEC(uint32_t) seen;      /* rows counted for the stack at hand: recursion counts once */
 };
 
@@ -39,8 +40,8 @@ static uint32_t function_flags(uint32_t code_flags)
 
 static void add_functions(struct gather *g)
 {
-    for (size_t i = 0; i < g->t->codes.list.len; i++) {
-        const struct fm_code *code = &g->t->codes.list.data[i].code;
+    for (size_t i = 0; i < g->a->codes.len; i++) {
+        const struct fm_code *code = &g->a->codes.data[i]->code;
         struct fm_function f = { .kind = FM_FUNCTION_PYTHON,
                                  .flags = (uint8_t)function_flags(code->flags),
                                  .line = code->first_line,
@@ -58,34 +59,31 @@ static const struct place *place_of(struct gather *g, const struct fm_raw_frame 
                              (uint32_t)g->places.len, &is_new);
     if (is_new) {
         struct place place = { g->functions.data[frame->code],
-                               fm_code_position(&g->t->codes.list.data[frame->code].code,
+                               fm_code_position(&g->a->codes.data[frame->code]->code,
                                                 &g->t->runtime.layout, frame->offset) };
         fm_vec_push(&g->places, place);
     }
     return &g->places.data[*at];
 }
 
-static uint32_t thread_of(struct gather *g, uint32_t number)
+static uint32_t thread_of(struct gather *g, uint32_t place)
 {
-    struct fm_watched_thread *th = g->t->threads.data[number];
-    if (g->threads.data[number] != FM_NONE)
-        return g->threads.data[number];
+    const struct fm_account_thread *th = &g->a->threads.data[place];
+    if (g->threads.data[place] != FM_NONE)
+        return g->threads.data[place];
     char name[160];
-    const char *own = th->name ? th->name : "";
+    const char *own = th->name;
     if (th->folded) {
         snprintf(name, sizeof name, "%s × %u, ended", own, th->folded);
         own = name;
+    } else if (th->tasks) {
+        snprintf(name, sizeof name, "asyncio tasks of %s", *own ? own : "?");
+        own = name;
     }
-    if (th->tasks_of)
-        snprintf(name, sizeof name, "asyncio tasks of %s",
-                 g->t->threads.data[th->tasks_of - 1]->name ? g->t->threads.data[th->tasks_of - 1]->name
-                                                            : "?");
-    struct fm_thread thread = { .process = g->process, .tid = (uint32_t)th->tid,
-                                .name = fm_profile_string(g->p, th->tasks_of ? name : own),
-                                .start_ns = th->start_ns,
-                                .end_ns = th->end_ns ? th->end_ns : g->t->last_round_ns };
-    g->threads.data[number] = fm_profile_thread(g->p, &thread);
-    return g->threads.data[number];
+    struct fm_thread thread = { .process = g->process, .tid = th->tid, .name = fm_profile_string(g->p, own),
+                                .start_ns = th->start_ns, .end_ns = th->end_ns };
+    g->threads.data[place] = fm_profile_thread(g->p, &thread);
+    return g->threads.data[place];
 }
 
 static uint32_t node_of(struct gather *g, const struct fm_tally_row *row)
@@ -93,7 +91,7 @@ static uint32_t node_of(struct gather *g, const struct fm_tally_row *row)
     uint32_t thread = thread_of(g, row->thread); /* may move the threads */
     uint32_t node = g->p->threads.data[thread].root;
     for (uint32_t i = row->n; i-- > 0;) {
-        const struct fm_raw_frame *frame = &g->t->tally.frames.data[row->first + i];
+        const struct fm_raw_frame *frame = &g->a->tally.frames.data[row->first + i];
         uint32_t func = g->functions.data[frame->code];
         bool is_new;
         uint32_t *at = fm_map_at(&g->nodes, fm_map_pair(node, func), 0, &is_new);
@@ -133,7 +131,7 @@ static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t 
 {
     g->seen.len = 0;
     for (uint32_t i = 0; i < row->n; i++) {
-        const struct place *place = place_of(g, &g->t->tally.frames.data[row->first + i]);
+        const struct place *place = place_of(g, &g->a->tally.frames.data[row->first + i]);
         uint32_t at = line_row(g, place);
         struct fm_line *line = &g->rows.data[at];
         if (i == 0) {
@@ -149,20 +147,12 @@ static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t 
 
 static void add_spot(struct gather *g, const struct fm_tally_row *row, int64_t samples, int64_t ns)
 {
-    const struct place *place = place_of(g, &g->t->tally.frames.data[row->first]);
+    const struct place *place = place_of(g, &g->a->tally.frames.data[row->first]);
     struct fm_spot spot = { .process = g->process, .func = place->func, .line = place->at.line,
                             .end_line = place->at.end_line, .column = place->at.column,
                             .end_column = place->at.end_column, .samples = samples, .ns = ns };
     if (place->at.column)
         fm_vec_push(&g->p->samples.spots, spot);
-}
-
-static uint64_t row_samples(const struct fm_tally_row *row)
-{
-    uint64_t samples = 0;
-    for (int k = 0; k < FM_STATE_COUNT; k++)
-        samples += row->samples[k];
-    return samples;
 }
 
 static void add_row(struct gather *g, const struct fm_tally_row *row)
@@ -193,13 +183,13 @@ static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
         const struct place *held = place_of(g, &wait->held_at);
         fm_autobuffer text = FM_BUFFER_INIT;
         const struct fm_function *f = &g->p->functions.data[held->func];
-        const char *holder = g->t->threads.data[wait->holder]->name;
-        fm_buffer_addf(&text, "held by %s in %s (%s:%u)", holder ? holder : "?",
+        const char *holder = g->a->threads.data[wait->holder].name;
+        fm_buffer_addf(&text, "held by %s in %s (%s:%u)", *holder ? holder : "?",
                        fm_profile_text(g->p, f->qualname), fm_profile_text(g->p, f->file),
                        held->at.line);
         out.detail = fm_profile_string(g->p, fm_buffer_text(&text));
     } else {
-        out.detail = fm_profile_string(g->p, fm_strings_get(g->t->details, wait->detail));
+        out.detail = fm_profile_string(g->p, fm_strings_get(g->a->details, wait->detail));
     }
     if (out.samples)
         fm_vec_push(&g->p->samples.waits, out);
@@ -207,7 +197,8 @@ static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
 
 static uint32_t add_process(struct gather *g, const struct fm_gather_settings *settings, double share)
 {
-    struct fm_target *t = g->t;
+    const struct fm_target *t = g->t;
+    const struct fm_account *a = g->a;
     char version[32];
     uint64_t now_ns = fm_clock_ns();
     uint32_t hex = t->runtime.version_hex;
@@ -223,43 +214,55 @@ static uint32_t add_process(struct gather *g, const struct fm_gather_settings *s
         .version = fm_profile_string(g->p, version),
         .start_real_ns = fm_clock_read_ns(CLOCK_REALTIME) - (now_ns - t->start_ns),
         .start_ns = t->start_ns,
-        .end_ns = t->end_ns ? t->end_ns : t->last_round_ns,
+        .end_ns = a->end_ns ? a->end_ns : a->last_round_ns,
         .exit_status = -1,
         .profiled = true,
         .sampled = true,
         .sample_mode = (uint8_t)settings->mode,
         .sample_interval_ns = settings->interval_ns,
-        .sample_rounds = t->counts.rounds,
-        .samples = t->counts.samples,
-        .samples_partial = t->counts.partial,
-        .samples_lost = t->counts.lost,
+        .sample_rounds = a->counts.rounds,
+        .samples = a->counts.samples,
+        .samples_partial = a->counts.partial,
+        .samples_lost = a->counts.lost,
         .sampler_cpu_ns = (uint64_t)((double)settings->cpu_ns * share),
     };
     return fm_profile_process(g->p, &process);
 }
 
-static void gather_target(struct fm_profile *p, struct fm_target *t,
+/* Stacks that are not proven to be of one instant, or for which the program was stopped: that must be known. */
+static void note_way(struct gather *g)
+{
+    fm_autobuffer text = FM_BUFFER_INIT;
+    if (g->a->way == FM_WAY_STOP)
+        fm_buffer_add_text(&text, "each running thread was stopped for each look, some 10 µs, by ptrace");
+    else if (g->a->way == FM_WAY_PLAIN && g->a->way_refused)
+        fm_buffer_add_text(&text, "best effort: the program could not be held still while its stacks were read");
+    else if (g->a->way == FM_WAY_PLAIN)
+        fm_buffer_add_text(&text, "best effort: above 2,000 looks a second the program runs while its stacks are read");
+    else
+        return;
+    if (g->a->way_refused)
+        fm_buffer_addf(&text, " (sitting on their processor: %s)",
+                       g->a->way_refused == ETIME ? "this kernel lets others wake too late"
+                                                  : strerror(g->a->way_refused));
+    if (g->a->way == FM_WAY_PLAIN)
+        fm_buffer_add_text(&text, "; looks that moved are lost, some of the others mix two instants");
+    fm_profile_note(g->p, g->process, "sampling", 1, fm_buffer_text(&text));
+}
+
+static void gather_target(struct fm_profile *p, const struct fm_gather_source *source,
                           const struct fm_gather_settings *settings, double share)
 {
-    struct gather g = { .p = p, .t = t };
+    struct gather g = { .p = p, .t = source->target, .a = source->account };
     g.process = add_process(&g, settings, share);
-    for (size_t i = 0; i < t->threads.len; i++)
+    for (size_t i = 0; i < g.a->threads.len; i++)
         fm_vec_push(&g.threads, FM_NONE);
     add_functions(&g);
-    struct fm_unlikely unlikely;
-    fm_unlikely_init(&unlikely, &t->tally);
-    for (size_t i = 0; i < t->tally.rows.len; i++) {
-        struct fm_tally_row row = t->tally.rows.data[i];
-        uint32_t cut = fm_unlikely_cut(&unlikely, &row);
-        row.first += cut;
-        row.n -= cut;
-        g.cut += cut ? row_samples(&row) : 0;
-        add_row(&g, &row);
-    }
-    fm_unlikely_release(&unlikely);
-    p->processes.data[g.process].samples_partial += g.cut;
-    for (size_t i = 0; i < t->tally.waits.len; i++)
-        add_wait(&g, &t->tally.waits.data[i]);
+    for (size_t i = 0; i < g.a->tally.rows.len; i++)
+        add_row(&g, &g.a->tally.rows.data[i]);
+    note_way(&g);
+    for (size_t i = 0; i < g.a->tally.waits.len; i++)
+        add_wait(&g, &g.a->tally.waits.data[i]);
     for (size_t i = 0; i < g.rows.len; i++) {
         const struct fm_line *row = &g.rows.data[i];
         struct fm_line *line = fm_lines_add(&p->lines, row->process, row->func, row->line, false);
@@ -288,27 +291,28 @@ static void add_callees(struct fm_profile *p)
 
 /* Taken for a Python only because it was a copy of its parent, up to the moment when it executed its own
  * program: what is known of it is what comes after. */
-static bool is_prelude(struct fm_target *const *targets, size_t n, size_t i)
+static bool is_prelude(const struct fm_gather_source *sources, size_t n, size_t i)
 {
-    const struct fm_target *t = targets[i];
-    for (size_t k = i + 1; k < n && t->gone && !t->counts.samples && !t->counts.lost; k++) {
-        if (targets[k]->pid == t->pid && targets[k]->start_ticks == t->start_ticks)
+    const struct fm_target *t = sources[i].target;
+    const struct fm_account *a = sources[i].account;
+    for (size_t k = i + 1; k < n && a->gone && !a->counts.samples && !a->counts.lost; k++) {
+        if (sources[k].target->pid == t->pid && sources[k].target->start_ticks == t->start_ticks)
             return true;
     }
     return false;
 }
 
-struct fm_profile *fm_gather(struct fm_target *const *targets, size_t n,
+struct fm_profile *fm_gather(const struct fm_gather_source *sources, size_t n,
                              const struct fm_gather_settings *settings)
 {
     struct fm_profile *p = fm_profile_new();
     uint64_t samples = 0;
     for (size_t i = 0; i < n; i++)
-        samples += targets[i]->counts.samples + 1;
+        samples += sources[i].account->counts.samples + 1;
     for (size_t i = 0; i < n; i++) {
-        if (!is_prelude(targets, n, i))
-            gather_target(p, targets[i], settings,
-                          (double)(targets[i]->counts.samples + 1) / (double)samples);
+        if (!is_prelude(sources, n, i))
+            gather_target(p, &sources[i], settings,
+                          (double)(sources[i].account->counts.samples + 1) / (double)samples);
     }
     add_callees(p);
     fm_lines_sort(&p->lines);

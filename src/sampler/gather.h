@@ -7,7 +7,14 @@
 
 #include "model/profile.h"
 
+struct fm_account;
 struct fm_target;
+
+/* A target and what was counted of it. */
+struct fm_gather_source {
+    const struct fm_target *target; /* of which only what never changes is looked at */
+    const struct fm_account *account;
+};
 
 struct fm_gather_settings {
     enum fm_sample_mode mode;
@@ -15,8 +22,7 @@ struct fm_gather_settings {
     uint64_t cpu_ns; /* what sampling took in all; shared out by samples */
 };
 
-/* The targets are not changed. */
-struct fm_profile *fm_gather(struct fm_target *const *targets, size_t n,
+struct fm_profile *fm_gather(const struct fm_gather_source *sources, size_t n,
                              const struct fm_gather_settings *settings);
 
 #endif

@@ -1,32 +1,32 @@
 /*
  * The sampling thread; see sampler.h.
  *
- * Owns the list of targets (Pythons being watched) and of suspects (processes that may become one: a
- * program just launched, the children of targets).
+ * Owns the list of targets (Pythons being watched), of what was counted of each (accounts), and of suspects
+ * (processes that may become one: a program just launched, the children of targets).
  *
- * Locking: `lock` guards everything but `stop` and `wanted`. The thread holds it for a round at a time;
- * whoever else wants it raises `wanted` first, so that a sampler that never sleeps lets him in.
+ * Locking: `lock` guards everything but `stop`, `wanted` and the accounts. The thread holds it for a round at a time;
+ * whoever else wants it raises `wanted` first, so that a sampler that never sleeps lets him in. `gathering`, taken
+ * before `lock`, guards the accounts: making a profile of them takes long, and sampling goes on meanwhile.
  */
 #include "sampler/sampler.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "os/newborn.h"
 #include "os/procfs.h"
+#include "sampler/account.h"
 #include "sampler/gather.h"
-#include "sampler/pace.h"
+#include "sampler/seat.h"
 #include "sampler/suspects.h"
 #include "sampler/target.h"
 
@@ -35,22 +35,29 @@
 #define CPU_CHECK_NS 100000000u
 #define SLOWEST_NS   1000000000u
 #define BEGINNING_NS 200000000.0 /* what may be spent in that time is there from the start */
+#define LATE_NS      200000u   /* a look that comes later than this prefers what comes late, too */
+#define LATE_LOOKS   500u      /* of so many … */
+#define LATE_MOST    25u       /* … no more may be */
+#define SHORTEST_SEATED_NS 500000u /* between looks: more often, sitting on its processor would stop the program */
 
 struct fm_sampler {
     struct fm_sampler_options options;
     pthread_t thread;
     bool started;
-    int done_fd, wake_fd;
-    pthread_mutex_t lock;
-    atomic_bool stop;
+    int done_fd;
+    pthread_mutex_t lock, gathering;
+    atomic_int stop; /* a futex */
     atomic_int wanted;
     FM_VEC(struct fm_target *) targets; /* ended ones included, in order of appearance */
+    FM_VEC(struct fm_account *) accounts; /* of each of them; some may have none yet */
+    struct fm_seat seat;
     struct fm_suspects suspects;
     struct fm_newborn newborn;
     uint64_t start_ns, interval_ns, last_kin_ns;
     uint64_t cpu_ns, kin_cpu_ns; /* in all; of that, for looking for more processes */
     uint64_t cpu_checked_ns, cpu_at_check_ns, rounds_at_check;
     uint64_t rounds, late;
+    uint32_t looks_judged, looks_late; /* since they were last judged */
     uint64_t random;
 };
 
@@ -66,9 +73,9 @@ struct fm_sampler *fm_sampler_new(const struct fm_sampler_options *options)
     s->options = *options;
     s->interval_ns = interval_of(options);
     s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->random = fm_clock_ns() | 1;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->gathering, NULL);
     fm_newborn_init(&s->newborn);
     return s;
 }
@@ -80,12 +87,15 @@ void fm_sampler_free(struct fm_sampler *s)
     fm_sampler_stop(s);
     for (size_t i = 0; i < s->targets.len; i++)
         fm_target_free(s->targets.data[i]);
+    for (size_t i = 0; i < s->accounts.len; i++)
+        fm_account_free(s->accounts.data[i]);
     fm_vec_release(&s->targets);
+    fm_vec_release(&s->accounts);
     fm_suspects_release(&s->suspects);
     fm_newborn_release(&s->newborn);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->gathering);
     close(s->done_fd);
-    close(s->wake_fd);
     free(s);
 }
 
@@ -135,6 +145,17 @@ static int suspect_child(const struct fm_newborn_process *p, void *data)
     return 0;
 }
 
+static struct fm_target_options options_of(const struct fm_sampler *s)
+{
+    static const enum fm_target_mode modes[] = { [FM_SAMPLE_WALL] = FM_TARGET_ALL,
+                                                 [FM_SAMPLE_CPU] = FM_TARGET_RUNNING,
+                                                 [FM_SAMPLE_GIL] = FM_TARGET_GIL };
+    uint64_t interval_ns = interval_of(&s->options);
+    return (struct fm_target_options){ .mode = modes[s->options.mode], .tasks = s->options.tasks,
+                                       .interval_ns = interval_ns,
+                                       .way = interval_ns < SHORTEST_SEATED_NS ? FM_WAY_PLAIN : s->options.way };
+}
+
 static void add_target(struct fm_sampler *s, struct fm_target *t)
 {
     fm_vec_push(&s->targets, t);
@@ -147,7 +168,8 @@ int fm_sampler_add(struct fm_sampler *s, pid_t pid, struct fm_error *err)
     struct fm_proc process;
     if (fm_process_read(&process, pid) == 0)
         pid = process.tgid; /* the number of a thread, as top shows them, means its process */
-    struct fm_target *t = fm_target_new(pid, s->options.tasks, err);
+    struct fm_target_options options = options_of(s);
+    struct fm_target *t = fm_target_new(pid, &options, err);
     if (!t)
         return err ? err->status : FM_SYSTEM;
     lock(s);
@@ -168,8 +190,9 @@ void fm_sampler_expect(struct fm_sampler *s, pid_t pid)
 /* Look at the suspects whose time has come; those that have become a Python are watched. */
 static void settle_suspects(struct fm_sampler *s, uint64_t now_ns)
 {
+    struct fm_target_options options = options_of(s);
     struct fm_target *t;
-    while ((t = fm_suspects_try(&s->suspects, s->options.tasks, now_ns)))
+    while ((t = fm_suspects_try(&s->suspects, &options, now_ns)))
         add_target(s, t);
 }
 
@@ -199,20 +222,23 @@ static void end_target(struct fm_sampler *s, struct fm_target *t, uint64_t now_n
 
 /* --- rounds ------------------------------------------------------------------------------------- */
 
+/* Those whose threads run where we sit come first: to move to another processor takes some 20 µs. */
 static bool round_of(struct fm_sampler *s, uint64_t now_ns)
 {
-    static const enum fm_target_mode modes[] = { [FM_SAMPLE_WALL] = FM_TARGET_ALL,
-                                                 [FM_SAMPLE_CPU] = FM_TARGET_RUNNING,
-                                                 [FM_SAMPLE_GIL] = FM_TARGET_GIL };
     bool any = s->suspects.list.len > 0;
-    for (size_t i = 0; i < s->targets.len; i++) {
-        struct fm_target *t = s->targets.data[i];
-        if (t->gone)
-            continue;
-        if (fm_target_round(t, modes[s->options.mode], now_ns, s->interval_ns))
-            any = true;
-        else
-            end_target(s, t, now_ns);
+    int here = s->seat.cpu;
+    for (int turn = 0; turn < 2; turn++) {
+        for (size_t i = 0; i < s->targets.len; i++) {
+            struct fm_target *t = s->targets.data[i];
+            if (t->gone || t->round == s->rounds + 1 || (turn == 0 && t->looker.cpu != here))
+                continue;
+            t->round = s->rounds + 1;
+            t->options.interval_ns = s->interval_ns;
+            if (fm_target_round(t, &s->seat, now_ns))
+                any = true;
+            else
+                end_target(s, t, now_ns);
+        }
     }
     s->rounds++;
     return any || s->suspects.list.len > 0;
@@ -254,28 +280,15 @@ static uint64_t next_random(struct fm_sampler *s)
     return s->random;
 }
 
-/* Sleep until the deadline, or until somebody wakes us. */
+/* Sleep until the deadline, or until somebody wakes us (fm_sampler_stop). A wait for a futex takes less than any other
+ * that can be ended, and what it takes, it takes from the program on whose processor we sit. */
 static void sleep_until(struct fm_sampler *s, uint64_t deadline_ns)
 {
-    uint64_t now_ns = fm_clock_ns();
-    struct pollfd wake = { .fd = s->wake_fd, .events = POLLIN };
-    if (deadline_ns <= now_ns)
-        return;
-    uint64_t left = deadline_ns - now_ns;
-    struct timespec ts = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
-    ppoll(&wake, 1, &ts, NULL);
+    struct timespec at = { (time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u) };
+    syscall(SYS_futex, &s->stop, FUTEX_WAIT_BITSET_PRIVATE, 0, &at, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-/* At the highest rate: until the next round is due, unless somebody wants something. That is less than sleeping takes.
- * Returns the time. */
-static uint64_t spin_until(struct fm_sampler *s, uint64_t due_ns, uint64_t now_ns)
-{
-    while (now_ns < due_ns && !atomic_load(&s->wanted) && !atomic_load(&s->stop))
-        now_ns = fm_clock_ns();
-    return now_ns;
-}
-
-/* At any other: one instant in each slot of time, anywhere in it. */
+/* One instant in each slot of time, anywhere in it. */
 static uint64_t sleep_a_slot(struct fm_sampler *s, uint64_t *slot_ns, uint64_t interval_ns)
 {
     uint64_t now_ns = fm_clock_ns();
@@ -284,56 +297,54 @@ static uint64_t sleep_a_slot(struct fm_sampler *s, uint64_t *slot_ns, uint64_t i
         s->late += (now_ns - *slot_ns) / interval_ns;
         *slot_ns = now_ns;
     }
-    sleep_until(s, *slot_ns + next_random(s) % interval_ns);
-    return fm_clock_ns();
+    uint64_t due_ns = *slot_ns + next_random(s) % interval_ns;
+    sleep_until(s, due_ns);
+    now_ns = fm_clock_ns();
+    s->looks_judged++;
+    s->looks_late += now_ns > due_ns + LATE_NS;
+    return now_ns;
+}
+
+/* Without a short slice (an old kernel) who has just woken is not preempted for milliseconds: sitting on its processor
+ * would never see what it does first. Then it is stopped instead. */
+static void judge_lateness(struct fm_sampler *s)
+{
+    if (s->looks_judged < LATE_LOOKS)
+        return;
+    bool biased = s->looks_late > LATE_MOST && !s->seat.prompt && s->options.way == FM_WAY_DISPLACE;
+    s->looks_judged = s->looks_late = 0;
+    if (!biased)
+        return;
+    s->options.way = FM_WAY_STOP;
+    fm_seat_leave(&s->seat);
+    for (size_t i = 0; i < s->targets.len; i++) {
+        if (s->targets.data[i]->options.way == FM_WAY_DISPLACE) {
+            s->targets.data[i]->options.way = FM_WAY_STOP;
+            s->targets.data[i]->way_refused = ETIME;
+        }
+    }
 }
 
 static void run_rounds(struct fm_sampler *s)
 {
     uint64_t now_ns = fm_clock_ns(), slot_ns = now_ns;
-    struct fm_pace pace = { 0 };
     bool any = true;
     s->start_ns = now_ns;
     s->cpu_checked_ns = now_ns;
     while (any && !atomic_load(&s->stop)) {
-        uint64_t cost_ns = fm_remote_cost_ns();
         if (s->options.duration_ns && now_ns - s->start_ns >= s->options.duration_ns)
             break;
         pthread_mutex_lock(&s->lock);
         look_for_kin(s, now_ns);
         any = round_of(s, now_ns);
         keep_cpu_limit(s, now_ns);
+        judge_lateness(s);
         uint64_t interval_ns = s->interval_ns;
         pthread_mutex_unlock(&s->lock);
         while (atomic_load(&s->wanted))
             usleep(20);
-        if (interval_ns) {
-            now_ns = sleep_a_slot(s, &slot_ns, interval_ns);
-        } else {
-            now_ns = fm_clock_ns();
-            cost_ns = fm_remote_cost_ns() - cost_ns;
-            now_ns = spin_until(s, fm_pace_next(&pace, cost_ns, now_ns, next_random(s)), now_ns);
-        }
+        now_ns = interval_ns ? sleep_a_slot(s, &slot_ns, interval_ns) : fm_clock_ns();
     }
-}
-
-/* A look that comes late comes when a processor is free, which is when the program sleeps: on a busy machine
- * that would show more sleep than there is. So this thread asks to run soon after it wakes: by a short
- * slice, which anybody may ask for (Linux 6.12), and a higher priority, if that is allowed. It needs little.
- * One that never sleeps has no claim to either. */
-static void ask_for_prompt_wakeups(void)
-{
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime_ns, deadline_ns, period_ns;
-    } attributes = { .size = 48, .policy = SCHED_OTHER, .nice = -10, .runtime_ns = 100000 };
-    if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0)
-        return;
-    attributes.nice = getpriority(PRIO_PROCESS, 0);
-    syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 static void *thread_main(void *data)
@@ -343,10 +354,8 @@ static void *thread_main(void *data)
     uint64_t one = 1;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    prctl(PR_SET_TIMERSLACK, 1);
     prctl(PR_SET_NAME, "fathom-sampler");
-    if (s->interval_ns)
-        ask_for_prompt_wakeups();
+    fm_seat_init(&s->seat, s->interval_ns > 0);
     run_rounds(s);
     s->cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     if (write(s->done_fd, &one, sizeof one) < 0)
@@ -365,12 +374,10 @@ int fm_sampler_start(struct fm_sampler *s, struct fm_error *err)
 
 void fm_sampler_stop(struct fm_sampler *s)
 {
-    uint64_t one = 1;
     if (!s->started)
         return;
-    atomic_store(&s->stop, true);
-    if (write(s->wake_fd, &one, sizeof one) < 0)
-        return;
+    atomic_store(&s->stop, 1);
+    syscall(SYS_futex, &s->stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     pthread_join(s->thread, NULL);
     s->started = false;
 }
@@ -401,15 +408,41 @@ void fm_sampler_stats(struct fm_sampler *s, struct fm_sampler_stats *ret)
     unlock(s);
 }
 
-struct fm_profile *fm_sampler_profile(struct fm_sampler *s)
+/* Take over what every target has counted: `sources`, one for each. */
+static size_t take_counts(struct fm_sampler *s, struct fm_gather_source **sources)
 {
     lock(s);
-    struct fm_gather_settings settings = { .mode = s->options.mode,
-                                           .interval_ns = interval_of(&s->options),
-                                           .cpu_ns = s->cpu_ns };
-    struct fm_profile *p = fm_gather(s->targets.data, s->targets.len, &settings);
+    size_t n = s->targets.len;
+    *sources = fm_calloc(n + 1, sizeof **sources);
+    while (s->accounts.len < n)
+        fm_vec_push(&s->accounts, fm_account_new());
+    for (size_t i = 0; i < n; i++) {
+        fm_account_take(s->accounts.data[i], s->targets.data[i]);
+        (*sources)[i] = (struct fm_gather_source){ s->targets.data[i], s->accounts.data[i] };
+    }
+    unlock(s);
+    return n;
+}
+
+static void note_refusals(struct fm_sampler *s, struct fm_profile *p)
+{
+    lock(s);
     for (size_t i = 0; i < s->suspects.refused.len; i++)
         fm_profile_note(p, FM_NONE, "unprofiled", 1, s->suspects.refused.data[i].text);
     unlock(s);
+}
+
+struct fm_profile *fm_sampler_profile(struct fm_sampler *s)
+{
+    fm_autofree struct fm_gather_source *sources = NULL;
+    pthread_mutex_lock(&s->gathering);
+    size_t n = take_counts(s, &sources);
+    for (size_t i = 0; i < n; i++)
+        fm_account_settle(s->accounts.data[i]);
+    struct fm_gather_settings settings = { .mode = s->options.mode, .interval_ns = interval_of(&s->options),
+                                           .cpu_ns = s->cpu_ns };
+    struct fm_profile *p = fm_gather(sources, n, &settings);
+    note_refusals(s, p);
+    pthread_mutex_unlock(&s->gathering);
     return p;
 }

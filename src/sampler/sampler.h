@@ -1,6 +1,6 @@
 /*
  * The sampler: watches processes from outside and gathers their stacks. It only reads: nothing is
- * stopped, nothing written, and when it ends or dies the processes do not notice.
+ * stopped (unless that is asked for: halt.h), nothing written, and when it ends or dies the processes do not notice.
  *
  * Model. Rounds at deadlines (with jitter, so that no rhythm of the program can hide from them). In
  * each round every thread of every watched process gives a stack and a state, weighted with the real
@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
+#include "sampler/way.h"
 
 struct fm_sampler_options {
     double rate_hz;         /* 0: as fast as it goes */
@@ -29,6 +30,7 @@ struct fm_sampler_options {
     uint64_t duration_ns;   /* 0: until stopped or every process ended */
     bool children;          /* follow them, of every kind */
     bool tasks;             /* asyncio: the await stack of each task too */
+    enum fm_way way;        /* how to look at threads that run */
 };
 
 struct fm_sampler_stats {

@@ -105,11 +105,11 @@ static bool is_due(struct fm_suspect *suspect, uint64_t now_ns)
 }
 
 /* The target that it has become, or NULL. */
-static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspect, bool tasks,
+static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspect, const struct fm_target_options *options,
                                  uint64_t now_ns)
 {
     struct fm_error err = FM_ERROR_INIT;
-    struct fm_target *t = fm_target_new(suspect->pid, tasks, &err);
+    struct fm_target *t = fm_target_new(suspect->pid, options, &err);
     if (t) {
         forgive(s, suspect->pid);
         return t;
@@ -120,7 +120,8 @@ static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspe
     return NULL;
 }
 
-struct fm_target *fm_suspects_try(struct fm_suspects *s, bool tasks, uint64_t now_ns)
+struct fm_target *fm_suspects_try(struct fm_suspects *s, const struct fm_target_options *options,
+                                  uint64_t now_ns)
 {
     for (size_t i = 0; i < s->list.len;) {
         struct fm_suspect *suspect = &s->list.data[i];
@@ -128,7 +129,7 @@ struct fm_target *fm_suspects_try(struct fm_suspects *s, bool tasks, uint64_t no
         if (suspect->next_ns > now_ns) {
             i++;
         } else if (has_ended(suspect->pid) ||
-                   (is_due(suspect, now_ns) && (t = try_one(s, suspect, tasks, now_ns)))) {
+                   (is_due(suspect, now_ns) && (t = try_one(s, suspect, options, now_ns)))) {
             forget(s, i);
             if (t)
                 return t;

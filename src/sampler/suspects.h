@@ -33,6 +33,7 @@ void fm_suspects_add(struct fm_suspects *s, pid_t pid, pid_t parent, uint64_t no
 
 /* Try those whose time has come, one after the other, up to the first that is a Python: it is returned
  * and no suspect any more. NULL when none is left for now. Ended ones are forgotten. */
-struct fm_target *fm_suspects_try(struct fm_suspects *s, bool tasks, uint64_t now_ns);
+struct fm_target *fm_suspects_try(struct fm_suspects *s, const struct fm_target_options *options,
+                                  uint64_t now_ns);
 
 #endif

@@ -58,6 +58,11 @@ static bool is_row(const struct fm_tally *t, const struct fm_tally_row *row, con
             memcmp(t->frames.data + row->first, frames, key->n * sizeof *frames) == 0);
 }
 
+static bool is_full(const struct fm_tally *t, uint32_t n)
+{
+    return t->rows.len >= FM_TALLY_MAX_ROWS || t->frames.len + n > FM_TALLY_MAX_FRAMES;
+}
+
 uint32_t fm_tally_row(struct fm_tally *t, uint32_t thread, const struct fm_raw_frame *frames,
                       uint32_t n, bool partial)
 {
@@ -71,6 +76,8 @@ uint32_t fm_tally_row(struct fm_tally *t, uint32_t thread, const struct fm_raw_f
         if (is_row(t, &t->rows.data[row], &key, frames))
             return row;
     }
+    if (n && is_full(t, n))
+        return fm_tally_row(t, thread, NULL, 0, true);
     key.first = (uint32_t)t->frames.len;
     fm_vec_reserve(&t->frames, t->frames.len + n);
     if (n)
@@ -146,12 +153,71 @@ static void give_time(struct fm_tally *t, const struct fm_tally_round *round, ui
         t->waits.data[round->waits.data[i]].ns += ns;
 }
 
-void fm_tally_end_round(struct fm_tally *t, uint64_t ns)
+uint64_t fm_tally_end_round(struct fm_tally *t, uint64_t ns, uint64_t most_ns)
 {
     struct fm_tally_round over = t->before;
-    give_time(t, &t->before, ns / 2);
-    give_time(t, &t->now, ns - ns / 2);
+    uint64_t seen_ns = ns < most_ns ? ns : most_ns;
+    give_time(t, &t->before, seen_ns / 2);
+    give_time(t, &t->now, seen_ns - seen_ns / 2);
     t->before = t->now;
     t->now = over;
     t->now.seen.len = t->now.waits.len = 0;
+    return ns - seen_ns;
+}
+
+static const struct fm_raw_frame *frames_of(const struct fm_tally *t, const struct fm_tally_row *row)
+{
+    return row->n ? t->frames.data + row->first : NULL;
+}
+
+void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other, uint32_t (*thread)(void *, uint32_t),
+                      uint32_t (*detail)(void *, uint32_t), void *data)
+{
+    for (size_t i = 0; i < other->rows.len; i++) {
+        const struct fm_tally_row *row = &other->rows.data[i];
+        uint32_t at = UINT32_MAX;
+        for (int k = 0; k < FM_STATE_COUNT; k++) {
+            if (!row->samples[k] && !row->ns[k])
+                continue;
+            if (at == UINT32_MAX)
+                at = fm_tally_row(t, thread(data, row->thread), frames_of(other, row), row->n, row->partial);
+            t->rows.data[at].samples[k] += row->samples[k];
+            t->rows.data[at].ns[k] += row->ns[k];
+        }
+    }
+    for (size_t i = 0; i < other->waits.len; i++) {
+        struct fm_tally_wait wait = other->waits.data[i];
+        if (wait.detail == FM_TALLY_HOLDER)
+            wait.holder = thread(data, wait.holder);
+        else
+            wait.detail = detail(data, wait.detail);
+        if (!wait.samples && !wait.ns)
+            continue;
+        uint32_t at = fm_tally_wait(t, &wait); /* may move them */
+        t->waits.data[at].samples += wait.samples;
+        t->waits.data[at].ns += wait.ns;
+    }
+}
+
+/* The row of `old` in `t`. */
+static uint32_t row_again(struct fm_tally *t, const struct fm_tally *old, uint32_t number)
+{
+    const struct fm_tally_row *row = &old->rows.data[number];
+    return fm_tally_row(t, row->thread, frames_of(old, row), row->n, row->partial);
+}
+
+struct fm_tally fm_tally_take(struct fm_tally *t, uint32_t **rows, size_t n, uint32_t **waits, size_t m)
+{
+    struct fm_tally old = *t;
+    *t = (struct fm_tally){ .before = old.before, .now = old.now };
+    old.before = old.now = (struct fm_tally_round){ 0 };
+    for (size_t i = 0; i < t->before.seen.len; i++)
+        t->before.seen.data[i].row = row_again(t, &old, t->before.seen.data[i].row);
+    for (size_t i = 0; i < t->before.waits.len; i++)
+        t->before.waits.data[i] = fm_tally_wait(t, &old.waits.data[t->before.waits.data[i]]);
+    for (size_t i = 0; i < n; i++)
+        *rows[i] = *rows[i] < old.rows.len ? row_again(t, &old, *rows[i]) : *rows[i];
+    for (size_t i = 0; i < m; i++)
+        *waits[i] = *waits[i] < old.waits.len ? fm_tally_wait(t, &old.waits.data[*waits[i]]) : *waits[i];
+    return old;
 }

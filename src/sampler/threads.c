@@ -18,7 +18,6 @@
 #define PTHREAD_SCAN_BYTES 2048
 #define REFRESH_NS 100000000u
 #define SOON_NS 1000000u /* after which a thread that has not begun yet is looked for, then twice as long … */
-#define GIL_HEAD_BYTES 64 /* of its struct: up to the counter of switches */
 #define QUIET_ROUNDS 8    /* at least each so many rounds the kernel is asked about everybody */
 #define ALONE_NS 3000000u /* a single thread: nobody fights for the GIL, new ones are rare */
 #define SPARE_FDS 64
@@ -67,6 +66,16 @@ static void open_files(struct fm_watched_thread *th)
         close(th->syscall_fd);
     th->syscall_fd = scarce ? -1 : th->syscall_fd;
     th->switches_fd = scarce ? -1 : open_of(th->pid, th->tid, FM_THREADS_SWITCHES);
+    th->look.stat_fd = scarce ? -1 : open_of(th->pid, th->tid, "stat");
+}
+
+/* What the kernel has counted of its time on a processor so far. */
+static uint64_t processor_ns(const struct fm_watched_thread *th)
+{
+    char line[80];
+    ssize_t n = fm_threads_file(th, th->switches_fd, FM_THREADS_SWITCHES, line, sizeof line - 1);
+    line[n > 0 ? n : 0] = '\0';
+    return strtoull(line, NULL, 10);
 }
 
 static bool is_task(pid_t pid, uint64_t tid)
@@ -148,11 +157,10 @@ static char *kernel_name(pid_t pid, pid_t tid)
 static struct fm_watched_thread *add(struct fm_target *t, uint64_t now_ns)
 {
     struct fm_watched_thread *th = fm_calloc(1, sizeof *th);
-    th->number = (uint32_t)t->threads.len;
+    th->number = t->n_threads++;
     th->start_ns = now_ns;
-    th->syscall_fd = th->switches_fd = -1;
-    th->wait = UINT32_MAX;
-    fm_vec_push(&t->threads, th);
+    th->syscall_fd = th->switches_fd = th->look.stat_fd = -1;
+    th->row = th->wait = UINT32_MAX;
     return th;
 }
 
@@ -177,17 +185,19 @@ static bool add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const ui
     if (!tid)
         return false; /* just born, or about to end */
     struct fm_watched_thread *th = add(t, now_ns);
-    th->at = at;
+    th->look.thread = at;
+    th->look.interp = interp;
+    th->look.cpu_word = t->cpu_distance ? ident + (uint64_t)t->cpu_distance : 0;
     th->ident = ident;
     th->native = native_of(t, bytes);
     th->tid = tid;
     th->pid = t->pid;
     open_files(th);
+    th->cpu_first_ns = th->cpu_ns = processor_ns(th);
     th->name = kernel_name(t->pid, tid);
     if (t->next_names_ns > now_ns + NAMES_NS)
         t->next_names_ns = now_ns + NAMES_NS;
-    fm_walk_init(&th->walk, at, interp);
-    fm_vec_push(&t->live, th->number);
+    fm_vec_push(&t->live, th);
     return true;
 }
 
@@ -213,7 +223,7 @@ void fm_threads_name(struct fm_target *t, uint64_t now_ns)
     for (size_t i = 0; i < t->interps.len; i++)
         fm_thread_names_read(&names, &heap, t->interps.data[i].at);
     for (size_t i = 0; i < t->live.len; i++) {
-        struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
+        struct fm_watched_thread *th = t->live.data[i];
         th->named = th->named || take_name(th, &names);
         if (!th->named && now_ns - th->start_ns < youngest_ns)
             youngest_ns = now_ns - th->start_ns;
@@ -223,27 +233,50 @@ void fm_threads_name(struct fm_target *t, uint64_t now_ns)
     t->next_names_ns = youngest_ns < NAMES_AT_MOST_NS ? now_ns + wait_ns : UINT64_MAX;
 }
 
+static void close_file(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 void fm_threads_end(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
 {
-    (void)t;
     if (th->gone)
         return;
     th->gone = true;
     th->end_ns = now_ns;
-    if (th->syscall_fd >= 0)
-        close(th->syscall_fd);
-    if (th->switches_fd >= 0)
-        close(th->switches_fd);
-    th->syscall_fd = th->switches_fd = -1;
-    fm_walk_release(&th->walk);
+    close_file(&th->syscall_fd);
+    close_file(&th->switches_fd);
+    close_file(&th->look.stat_fd);
+    fm_vec_release(&th->look.hints);
+    fm_vec_release(&th->task_hints);
     fm_vec_release(&th->tasks);
+    if (th->tasks_in)
+        fm_threads_end(t, th->tasks_in, now_ns);
+}
+
+void fm_threads_drop_ended(struct fm_target *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->live.len; i++) {
+        struct fm_watched_thread *th = t->live.data[i];
+        if (!th->gone) {
+            t->live.data[kept++] = th;
+            continue;
+        }
+        fm_vec_push(&t->ended, th);
+        if (th->tasks_in)
+            fm_vec_push(&t->ended, th->tasks_in);
+    }
+    t->live.len = kept;
 }
 
 /* One walk through the lists of thread states. */
 struct listing {
-    struct fm_map by_state; /* address of a thread state → number of the thread */
+    struct fm_map by_state; /* address of a thread state → place in the list of the living */
     struct fm_map visited;  /* addresses: a list that was changed while it was read may be a circle */
-    bool *seen;             /* by number */
+    bool *seen;             /* by place, of those that were there before */
     size_t n_seen;
     bool whole;             /* every list was read to its end */
     uint64_t now_ns;
@@ -259,8 +292,8 @@ static bool is_same(const struct fm_target *t, const struct fm_watched_thread *t
 static void see_thread(struct fm_target *t, fm_addr interp, fm_addr at, const uint8_t *bytes,
                        struct listing *list)
 {
-    const uint32_t *number = fm_map_find(&list->by_state, at);
-    struct fm_watched_thread *th = number ? t->threads.data[*number] : NULL;
+    const uint32_t *place = fm_map_find(&list->by_state, at);
+    struct fm_watched_thread *th = place ? t->live.data[*place] : NULL;
     if (th && !is_same(t, th, bytes)) {
         fm_threads_end(t, th, list->now_ns);
         th = NULL;
@@ -268,8 +301,8 @@ static void see_thread(struct fm_target *t, fm_addr interp, fm_addr at, const ui
     if (!th)
         list->early |= !add_thread(t, at, interp, bytes, word(bytes, t->runtime.layout.thread_next) == 0,
                                    list->now_ns);
-    else if (th->number < list->n_seen)
-        list->seen[th->number] = true;
+    else if (*place < list->n_seen)
+        list->seen[*place] = true;
 }
 
 static void see_threads(struct fm_target *t, fm_addr interp, fm_addr at, struct listing *list)
@@ -293,17 +326,14 @@ static void see_threads(struct fm_target *t, fm_addr interp, fm_addr at, struct 
     }
 }
 
-static void drop_ended(struct fm_target *t, const struct listing *list)
+static void end_unseen(struct fm_target *t, const struct listing *list)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < t->live.len; i++) {
-        struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
-        if (list->whole && !th->tasks_of && th->number < list->n_seen && !list->seen[th->number])
+    for (size_t i = 0; i < list->n_seen && list->whole; i++) {
+        struct fm_watched_thread *th = t->live.data[i];
+        if (!list->seen[i])
             fm_threads_end(t, th, list->now_ns);
-        if (!th->gone)
-            t->live.data[kept++] = t->live.data[i];
     }
-    t->live.len = kept;
+    fm_threads_drop_ended(t);
 }
 
 static fm_addr gil_of(const struct fm_target *t, const uint8_t *interp)
@@ -331,9 +361,9 @@ static void list_threads(struct fm_target *t, struct listing *list)
     fm_map_release(&list->visited);
     fm_map_release(&list->by_state);
     for (size_t i = 0; i < t->live.len; i++) {
-        const struct fm_watched_thread *th = t->threads.data[t->live.data[i]];
+        const struct fm_watched_thread *th = t->live.data[i];
         if (!th->gone)
-            *fm_map_at(&list->by_state, th->at, 0, NULL) = th->number;
+            *fm_map_at(&list->by_state, th->look.thread, 0, NULL) = (uint32_t)i;
     }
     t->interps.len = 0;
     list->whole = true;
@@ -342,7 +372,8 @@ static void list_threads(struct fm_target *t, struct listing *list)
             list->whole = false;
             break;
         }
-        struct fm_watched_interp interp = { at, word(bytes, l->interp_threads_head), gil_of(t, bytes) };
+        struct fm_watched_interp interp = { .at = at, .newest_thread = word(bytes, l->interp_threads_head),
+                                            .gil.at = gil_of(t, bytes) };
         fm_vec_push(&t->interps, interp);
         see_threads(t, at, interp.newest_thread, list);
         at = word(bytes, l->interp_next);
@@ -351,13 +382,13 @@ static void list_threads(struct fm_target *t, struct listing *list)
 
 bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns)
 {
-    size_t n_seen = t->threads.len;
+    size_t n_seen = t->live.len;
     fm_autofree bool *seen = fm_calloc(n_seen + 1, sizeof *seen);
     struct listing list = { .seen = seen, .n_seen = n_seen, .now_ns = now_ns };
     for (int i = 0; i < LISTINGS && !list.whole; i++)
         list_threads(t, &list);
     if (t->interps.len)
-        drop_ended(t, &list);
+        end_unseen(t, &list);
     fm_map_release(&list.by_state);
     fm_map_release(&list.visited);
     t->last_list_ns = now_ns;
@@ -366,85 +397,72 @@ bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns)
     return t->interps.len > 0;
 }
 
-/* What a glance reads of one interpreter. */
-struct glance {
-    uint64_t newest_thread;
-    uint8_t gil[GIL_HEAD_BYTES];
-};
-
+/* Is there somebody to fight for the GIL, or is it asked who holds it? */
 static bool reads_gil(const struct fm_target *t, const struct fm_watched_interp *interp)
 {
     const struct fm_layout *l = &t->runtime.layout;
-    return interp->gil && (t->live.len > 1 || t->only_gil) && l->gil_locked + 4 <= GIL_HEAD_BYTES &&
-           l->gil_holder + 8 <= GIL_HEAD_BYTES && l->gil_switches + 8 <= GIL_HEAD_BYTES;
+    return interp->gil.at && (t->live.len > 1 || t->options.mode == FM_TARGET_GIL) &&
+           l->gil_locked + 4 <= FM_LOOK_GIL_BYTES && l->gil_holder + 8 <= FM_LOOK_GIL_BYTES &&
+           l->gil_switches + 8 <= FM_LOOK_GIL_BYTES;
 }
 
 /* Who holds the GIL, and has it been given from thread to thread since the last look? */
-static void see_gil(struct fm_target *t, struct fm_watched_interp *interp, const struct glance *g)
+static void take_gil(struct fm_target *t, struct fm_watched_interp *interp)
 {
     const struct fm_layout *l = &t->runtime.layout;
+    const uint8_t *gil = interp->gil.before;
     int32_t locked;
-    interp->quiet = false;
-    if (!reads_gil(t, interp))
-        return;
-    memcpy(&locked, g->gil + l->gil_locked, sizeof locked);
-    interp->last_holder = word(g->gil, l->gil_holder);
-    if (locked == 1)
-        fm_vec_push(&t->gil_holders, interp->last_holder);
-    uint64_t switches = word(g->gil, l->gil_switches);
-    bool same = switches == interp->gil_switches && !t->runtime.layout.free_threaded;
+    memcpy(&locked, gil + l->gil_locked, sizeof locked);
+    interp->last_holder = word(gil, l->gil_holder);
+    interp->holder = locked == 1 ? interp->last_holder : 0;
+    uint64_t switches = word(gil, l->gil_switches);
+    bool same = switches == interp->gil_switches && !l->free_threaded;
     interp->quiet_rounds = same ? interp->quiet_rounds + 1 : 0;
     interp->quiet = same && interp->quiet_rounds % QUIET_ROUNDS;
     interp->gil_switches = switches;
 }
 
-static int plan_glance(const struct fm_target *t, const struct fm_watched_interp *interp,
-                       struct glance *g, struct fm_span *spans)
+void fm_threads_see_gil(struct fm_target *t, struct fm_watched_interp *interp)
 {
-    const struct fm_layout *l = &t->runtime.layout;
-    int n = 0;
-    spans[n++] = (struct fm_span){ interp->at + l->interp_threads_head, &g->newest_thread, 8 };
-    if (reads_gil(t, interp)) {
-        spans[n++] = (struct fm_span){ interp->gil, g->gil, GIL_HEAD_BYTES };
-    }
-    return n;
+    interp->holder = 0;
+    if (reads_gil(t, interp) && fm_remote_read(&t->remote, interp->gil.at, interp->gil.before, FM_LOOK_GIL_BYTES) == 0)
+        take_gil(t, interp);
 }
 
-static void read_holders(struct fm_target *t)
+/* One read for one interpreter. False if a thread was added, or nothing could be read. */
+static bool glance_at(struct fm_target *t, struct fm_watched_interp *interp)
 {
-    struct fm_span spans[4] = { { 0 } };
-    t->gil_holders.len = 0;
-    for (size_t i = 0; i < t->interps.len; i++) {
-        struct glance g = { 0 };
-        int n = plan_glance(t, &t->interps.data[i], &g, spans);
-        if (fm_remote_read_spans(&t->remote, spans, n) == n)
-            see_gil(t, &t->interps.data[i], &g);
-    }
+    uint64_t newest_thread;
+    struct fm_span spans[2] = {
+        { interp->at + t->runtime.layout.interp_threads_head, &newest_thread, 8 },
+        { interp->gil.at, interp->gil.before, FM_LOOK_GIL_BYTES },
+    };
+    int n = reads_gil(t, interp) ? 2 : 1;
+    interp->holder = 0;
+    interp->quiet = false;
+    if (fm_remote_read_spans(&t->remote, spans, n) < n || newest_thread != interp->newest_thread)
+        return false;
+    if (n > 1)
+        take_gil(t, interp);
+    return true;
 }
 
 bool fm_threads_glance(struct fm_target *t, uint64_t now_ns)
 {
-    struct fm_span spans[4];
     uint64_t wait_ns = t->list_wait_ns ? t->list_wait_ns : REFRESH_NS;
     bool changed = !t->interps.len || now_ns - t->last_list_ns > wait_ns;
     if (t->live.len == 1 && !changed && now_ns - t->last_glance_ns < ALONE_NS)
         return true;
     t->last_glance_ns = now_ns;
-    t->gil_holders.len = 0;
     for (size_t i = 0; i < t->interps.len && !changed; i++) {
-        struct glance g = { 0 };
-        int n = plan_glance(t, &t->interps.data[i], &g, spans);
-        changed = fm_remote_read_spans(&t->remote, spans, n) < n ||
-                  g.newest_thread != t->interps.data[i].newest_thread;
-        if (!changed)
-            see_gil(t, &t->interps.data[i], &g);
-        else
+        changed = !glance_at(t, &t->interps.data[i]);
+        if (changed)
             t->list_wait_ns = 0; /* who is new will begin soon */
     }
     if (changed && !fm_threads_refresh(t, now_ns))
         return false;
-    if (changed)
-        read_holders(t);
+    for (size_t i = 0; i < t->interps.len && changed; i++)
+        fm_threads_see_gil(t, &t->interps.data[i]);
     return true;
 }
 
@@ -452,10 +470,10 @@ struct fm_watched_thread *fm_threads_tasks_of(struct fm_target *t, struct fm_wat
                                               uint64_t now_ns)
 {
     if (th->tasks_in)
-        return t->threads.data[th->tasks_in - 1];
+        return th->tasks_in;
     struct fm_watched_thread *tasks = add(t, now_ns);
-    tasks->tasks_of = th->number + 1;
-    th->tasks_in = tasks->number + 1;
+    tasks->tasks_of = th;
+    th->tasks_in = tasks;
     tasks->tid = th->tid;
     return tasks;
 }
@@ -469,12 +487,12 @@ void fm_threads_drop(struct fm_watched_thread *th)
 
 void fm_threads_free(struct fm_target *t)
 {
-    for (size_t i = 0; i < t->threads.len; i++) {
-        fm_threads_end(t, t->threads.data[i], 0);
-        fm_threads_drop(t->threads.data[i]);
-    }
-    fm_vec_release(&t->threads);
+    for (size_t i = 0; i < t->live.len; i++)
+        fm_threads_end(t, t->live.data[i], 0);
+    fm_threads_drop_ended(t);
+    for (size_t i = 0; i < t->ended.len; i++)
+        fm_threads_drop(t->ended.data[i]);
     fm_vec_release(&t->live);
+    fm_vec_release(&t->ended);
     fm_vec_release(&t->interps);
-    fm_vec_release(&t->gil_holders);
 }

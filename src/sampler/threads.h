@@ -25,7 +25,12 @@ void fm_threads_name(struct fm_target *t, uint64_t now_ns);
 ssize_t fm_threads_file(const struct fm_watched_thread *th, int fd, const char *name, char *into,
                         size_t cap);
 
+/* Who holds the GIL of this interpreter now? */
+void fm_threads_see_gil(struct fm_target *t, struct fm_watched_interp *interp);
+
+/* It ended; fm_threads_drop_ended() takes those that did out of the list of the living. */
 void fm_threads_end(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns);
+void fm_threads_drop_ended(struct fm_target *t);
 void fm_threads_drop(struct fm_watched_thread *th); /* the record itself */
 void fm_threads_free(struct fm_target *t);
 

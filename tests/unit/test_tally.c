@@ -30,11 +30,11 @@ static void test_time_is_shared_between_neighbours(void **state)
     struct fm_tally t = { 0 };
     uint32_t a = row_of(&t, 1), b = row_of(&t, 2);
     fm_tally_add(&t, a, FM_STATE_PYTHON);
-    fm_tally_end_round(&t, 100);
+    fm_tally_end_round(&t, 100, 1000);
     fm_tally_add(&t, b, FM_STATE_C);
-    fm_tally_end_round(&t, 30);
+    fm_tally_end_round(&t, 30, 1000);
     fm_tally_add(&t, b, FM_STATE_C);
-    fm_tally_end_round(&t, 60);
+    fm_tally_end_round(&t, 60, 1000);
     assert_int_equal(t.rows.data[a].samples[FM_STATE_PYTHON], 1);
     assert_int_equal(t.rows.data[a].ns[FM_STATE_PYTHON], 50 + 15);
     assert_int_equal(t.rows.data[b].samples[FM_STATE_C], 2);
@@ -52,9 +52,9 @@ static void test_who_is_gone_has_his_half(void **state)
     struct fm_tally_wait wait = { .where = { 1, 2 }, .state = FM_STATE_LOCK, .detail = 1 };
     fm_tally_add(&t, a, FM_STATE_LOCK);
     fm_tally_add_wait(&t, fm_tally_wait(&t, &wait));
-    fm_tally_end_round(&t, 100);
-    fm_tally_end_round(&t, 41);
-    fm_tally_end_round(&t, 1000);
+    fm_tally_end_round(&t, 100, 1000);
+    fm_tally_end_round(&t, 41, 1000);
+    fm_tally_end_round(&t, 1000, 1000);
     assert_int_equal(t.rows.data[a].ns[FM_STATE_LOCK], 50 + 20);
     assert_int_equal(t.waits.data[0].samples, 1);
     assert_int_equal(t.waits.data[0].ns, 50 + 20);

@@ -1,0 +1,78 @@
+/* Sitting on a processor; see seat.h. */
+#include "sampler/seat.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLICE_NS 100000u
+#define NICE (-10)
+
+/* A look that comes late comes when a processor is free, which is when the program sleeps: on a busy machine that would
+ * show more sleep than there is. So this thread asks to run soon after it wakes: by a short slice, which anybody
+ * may ask for, and a higher priority, if that is allowed. It needs little. */
+static bool ask_for_prompt_wakeups(void)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime_ns, deadline_ns, period_ns;
+    } attributes = { .size = 48, .policy = SCHED_OTHER, .nice = NICE, .runtime_ns = SLICE_NS };
+    if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
+        attributes.nice = getpriority(PRIO_PROCESS, 0);
+        syscall(SYS_sched_setattr, 0, &attributes, 0);
+    }
+    /* Older kernels take the call and ignore the slice; those that know it tell it. */
+    attributes.runtime_ns = 0;
+    return syscall(SYS_sched_getattr, 0, &attributes, attributes.size, 0) == 0 && attributes.runtime_ns == SLICE_NS;
+}
+
+void fm_seat_init(struct fm_seat *seat, bool sleeps)
+{
+    *seat = (struct fm_seat){ .cpu = -1 };
+    sched_getaffinity(0, sizeof seat->own, &seat->own);
+    prctl(PR_SET_TIMERSLACK, 1);
+    seat->prompt = sleeps && ask_for_prompt_wakeups();
+}
+
+bool fm_seat_take(struct fm_seat *seat, int cpu)
+{
+    cpu_set_t set;
+    if (cpu == seat->cpu)
+        return true;
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return false;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) < 0) {
+        seat->refused = errno;
+        return false;
+    }
+    seat->cpu = cpu;
+    return true;
+}
+
+void fm_seat_leave(struct fm_seat *seat)
+{
+    if (seat->cpu >= 0)
+        sched_setaffinity(0, sizeof seat->own, &seat->own);
+    seat->cpu = -1;
+}
+
+struct fm_seat_mark fm_seat_mark(void)
+{
+    struct rusage usage = { 0 };
+    getrusage(RUSAGE_THREAD, &usage);
+    return (struct fm_seat_mark){ usage.ru_nvcsw, usage.ru_nivcsw };
+}
+
+bool fm_seat_kept(const struct fm_seat_mark *mark)
+{
+    struct fm_seat_mark now = fm_seat_mark();
+    return now.given_up == mark->given_up && now.taken_away == mark->taken_away;
+}
