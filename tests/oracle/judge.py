@@ -6,8 +6,8 @@
   tests/oracle/judge.py --programs short,threads --seconds 20 --json out.json
 
 Runs programs whose truth is known (tests/oracle/programs), attaches the profiler, and compares: is
-every known share inside its 99 % interval, can every stack exist, what was lost? truth.py says how
-the interval is made. Of many right shares one in a hundred falls outside by chance: --again judges those
+every known share inside its 99 % interval, can every stack exist and does it begin where the program
+does, is its newest function there, what was lost? truth.py says how the interval is made. Of many right shares one in a hundred falls outside by chance: --again judges those
 that did a second time, as a real bias would show again.
 """
 
@@ -23,10 +23,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
+import packages
 import profilers
 import truth
 
 LOST_MOST = 0.005  # of Fathom's samples
+TOPS_MOST = 0.001  # of its newest functions missing
 
 
 def options() -> argparse.Namespace:
@@ -81,6 +83,10 @@ def one(profiler: profilers.Profiler, name: str, python: str, rate: float, secon
         program.finish()
         verdict = truth.judge(program, profile, start, end)
     return {"samples": verdict.samples, "empty": verdict.empty, "partial": profile.partial,
+            "cut": verdict.cut, "missing_tops": verdict.missing_tops,
+            "tops": [{"name": top.name, "true": top.true, "seen": top.seen, "samples": top.samples,
+                      "due": top.due, "missing": top.missing, "instead": top.instead}
+                     for top in verdict.tops],
             "impossible": verdict.impossible,
             "examples": dict(sorted(verdict.examples.items(), key=lambda each: -each[1])[:8]),
             "errors": profile.errors, "attempts": profile.attempts,
@@ -104,10 +110,8 @@ def measure(chosen: argparse.Namespace) -> list[dict]:
                         if not profiler.can(version):
                             continue
                         row = {"profiler": title, "python": version, "program": name, "rate": rate}
-                        try:
-                            row.update(judged(chosen, profiler, name, python, rate, Path(scratch)))
-                        except (profilers.Failed, RuntimeError, OSError, ValueError) as failure:
-                            row["failed"] = str(failure)
+                        row.update(attempt(chosen, profiler, name, version, python, rate,
+                                           Path(scratch)))
                         rows.append(row)
                         print(line_of(row), file=sys.stderr, flush=True)
                         if chosen.json:
@@ -115,16 +119,34 @@ def measure(chosen: argparse.Namespace) -> list[dict]:
     return rows
 
 
+def attempt(chosen, profiler, name, version, python, rate, scratch) -> dict:
+    """The row of one profile, or why there is none."""
+    try:
+        interpreter = packages.provide(version, python, truth.needs(name))
+    except profilers.Failed as failure:
+        return {"skipped": str(failure)}
+    try:
+        return judged(chosen, profiler, name, interpreter, rate, scratch)
+    except truth.Unable as reason:
+        return {"skipped": str(reason)}
+    except (profilers.Failed, RuntimeError, OSError, ValueError) as failure:
+        return {"failed": str(failure)}
+
+
 def judged(chosen, profiler, name, python, rate, scratch) -> dict:
     row = one(profiler, name, python, rate, chosen.seconds, scratch)
     if chosen.again and not all(share["inside"] for share in row["shares"]):
         second = one(profiler, name, python, rate, chosen.seconds, scratch)
         second["first"] = row
-        for key in ("samples", "empty", "partial", "impossible", "errors", "attempts"):
+        for key in ("samples", "empty", "cut", "partial", "impossible", "errors", "attempts"):
             second[key] += row[key]
         second["examples"] = {**row["examples"], **second["examples"]}
         return second
     return row
+
+
+def percent(part: float | None) -> str:
+    return "–" if part is None else f"{100 * part:.2f} %"
 
 
 def rate_name(rate: float) -> str:
@@ -133,13 +155,15 @@ def rate_name(rate: float) -> str:
 
 def line_of(row: dict) -> str:
     head = f"{row['profiler']:20} {row['python']:5} {row['program']:15} {rate_name(row['rate']):8}"
-    if "failed" in row:
-        return f"{head} failed: {row['failed']}"
+    for word in ("failed", "skipped"):
+        if word in row:
+            return f"{head} {word}: {row[word]}"
     wrong = [f"{share['label']} {100 * share['true']:.1f} → {100 * share['seen']:.1f} %"
              f" (± {100 * share['half_width']:.1f})"
              for share in row["shares"] if not share["inside"]]
     return (f"{head} {row['samples']:8} samples, {row['impossible']} impossible, "
-            f"{row['errors']} errors, {row['partial']} partial; "
+            f"{row['cut']} cut, {row['errors']} errors, {row['partial']} partial; "
+            + (f"{percent(row['missing_tops'])} missing tops; " if row["tops"] else "")
             + ("outside: " + ", ".join(wrong) if wrong else "shares right")
             + (f"; {row['examples']}" if row["examples"] else ""))
 
@@ -164,6 +188,7 @@ def summary(rows: list[dict]) -> str:
         groups.setdefault((row["profiler"], row["rate"], row["python"]), []).append(row)
     lines = []
     for (profiler, rate, python), members in sorted(groups.items(), key=order):
+        members = [row for row in members if "skipped" not in row]
         good = [row for row in members if "failed" not in row]
         shares = [share for row in good for share in row["shares"]]
         samples = sum(row["samples"] for row in good)
@@ -171,15 +196,19 @@ def summary(rows: list[dict]) -> str:
         errors = sum(row["errors"] for row in good)
         attempts = sum(row["attempts"] or row["samples"] for row in good)
         partial = sum(row["partial"] for row in good)
+        tops = [top for row in good for top in row.get("tops", ())]
+        due, missing = (sum(top[key] for top in tops) for key in ("due", "missing"))
         worst = max(shares, key=lambda share: abs(share["seen"] - share["true"]), default=None)
         lines.append([f"{profiler}, {rate_name(rate)}", python, f"{len(good)}/{len(members)}",
                       f"{samples:,}", f"{impossible:,}", per_million(impossible, samples),
+                      per_million(sum(row.get("cut", 0) for row in good), samples),
+                      percent(max(0.0, missing / due) if due else None),
                       f"{100 * errors / attempts:.2f} %" if attempts else "–",
                       f"{100 * partial / samples:.2f} %" if samples and profiler == "fathom" else "–",
                       f"{sum(share['inside'] for share in shares)}/{len(shares)}",
                       f"{100 * (worst['seen'] - worst['true']):+.1f} points" if worst else "–"])
-    return table(["profiler", "Python", "programs", "samples", "impossible", "per million", "lost",
-                  "partial", "shares inside", "largest error"], lines)
+    return table(["profiler", "Python", "programs", "samples", "impossible", "per million",
+                  "cut, per million", "missing tops", "lost", "partial", "shares inside", "largest error"], lines)
 
 
 def order(item) -> tuple:
@@ -193,21 +222,33 @@ def per_million(part: int, whole: int) -> str:
 
 
 def details(rows: list[dict]) -> str:
-    """What was outside, and impossible stacks."""
+    """What was outside, impossible stacks, and where the newest function was not seen."""
     lines = []
     for row in rows:
         head = f"{row['profiler']}, {row['python']}, {row['program']}, {rate_name(row['rate'])}"
-        if "failed" in row:
-            lines.append(f"- {head}: failed: {row['failed']}")
+        if "failed" in row or "skipped" in row:
+            lines.append(f"- {head}: " + (f"failed: {row['failed']}" if "failed" in row
+                                          else f"skipped: {row['skipped']}"))
             continue
         for share in row["shares"]:
             if not share["inside"]:
                 lines.append(f"- {head}: {share['label']} ({share['group']}) is "
                              f"{100 * share['true']:.2f} %, seen "
                              f"{100 * share['seen']:.2f} % (± {100 * share['half_width']:.2f})")
+        for top in row.get("tops", ()):
+            if is_missing(top):
+                lines.append(f"- {head}: {top['name']} has its callee in {percent(top['seen'])} of "
+                             f"{top['samples']:,} samples, truth {percent(top['true'])}; else "
+                             f"mostly {top['instead'] or 'nothing'}")
         for stack, count in row["examples"].items():
             lines.append(f"- {head}: impossible {count} × {stack}")
     return "\n".join(lines)
+
+
+def is_missing(top: dict) -> bool:
+    """More than chance explains, at 99 %."""
+    share = truth.Share("", top["name"], top["true"], top["seen"], top["samples"], top["samples"])
+    return share.error < -share.half_width()
 
 
 def main() -> int:
@@ -221,7 +262,9 @@ def main() -> int:
     if text:
         print(text)
     ours = [row for row in rows if row["profiler"] == "fathom"]
-    wrong = [row for row in ours if "failed" in row or row["impossible"]
+    ours = [row for row in ours if "skipped" not in row]
+    wrong = [row for row in ours if "failed" in row or row["impossible"] or row.get("cut")
+             or (row.get("missing_tops") or 0) > TOPS_MOST
              or row["errors"] >= LOST_MOST * max(1, row["attempts"])
              or not all(share["inside"] for share in row["shares"])]
     return 1 if wrong else 0

@@ -1,7 +1,14 @@
 """What a program of the oracle says of itself, and how a profile stands against it.
 
 A profile is a list of (stack, samples), a stack a tuple of frames (function, file, line), outermost
-first. Two questions are asked of it: can each stack exist, and is each known share right?
+first. Four questions are asked of it: can each stack exist, does it begin where the program does, is its
+newest function there, and is each known share right?
+
+The newest function. A stack that was cut short looks like one of its callers', so it can exist. A program
+may say of some of its functions (`tops`) which call takes nearly all of their time, measured by that callee's own
+clock; where samples of the function show the callee less often than its clock says, the difference are
+missing tops. They are added up over the functions, each with as many samples as are due to it by the clock: so a
+function that was not seen at all counts as well.
 
 The interval of a share. The truth p is the share of the very window that was sampled, by the
 program's own clock, so chance enters in two ways only:
@@ -21,6 +28,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -32,10 +40,18 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 Z99 = 2.5758
 
 OUTSIDE = "~"  # any functions of other files
+BOOTSTRAP = ("_bootstrap", "threading.py")  # the oldest function of a thread
 
 
 def names() -> list[str]:
-    return sorted(path.stem for path in PROGRAMS.glob("*.py") if path.stem != "oracle")
+    """The programs; files with a leading underscore, and oracle.py, are parts of them."""
+    return sorted(path.stem for path in PROGRAMS.glob("[!_]*.py") if path.stem != "oracle")
+
+
+def needs(name: str) -> list[str]:
+    """The packages that the program's line `# needs:` names."""
+    found = re.search(r"^# needs: (.*)$", (PROGRAMS / f"{name}.py").read_text(), re.MULTILINE)
+    return found[1].split() if found else []
 
 
 OLDER = ("3.9", "3.10")  # which the agents do not serve, and the sampler does
@@ -54,6 +70,10 @@ def interpreters() -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
 
 
+class Unable(Exception):
+    """One sentence: why this program cannot run here."""
+
+
 class Program:
     """A running program of the oracle."""
 
@@ -66,6 +86,9 @@ class Program:
             self.process.wait()
             raise RuntimeError(f"{name} did not start under {python}")
         self.says = json.loads(line)
+        if "unable" in self.says:
+            self.__exit__()
+            raise Unable(self.says["unable"])
         self.pid = self.says["pid"]
         self.logs: list[dict] = []
 
@@ -112,6 +135,15 @@ class Possible:
         for path in says["paths"]:
             self.prefixes.update(tuple(path[:length + 1]) for length in range(len(path)))
         self.cache: dict[tuple, tuple | None] = {}
+        self.roots = set(says.get("roots", ["<module>"]))
+
+    def begins(self, stack: tuple, symbols: tuple) -> bool:
+        """Is its oldest function one that the program, or a thread, begins with?"""
+        if not stack:
+            return False
+        function, file, _line = stack[0]
+        return (symbols[0] in self.roots
+                or (function.rsplit(".", 1)[-1], file.rsplit("/", 1)[-1]) == BOOTSTRAP)
 
     def symbol(self, function: str, file: str) -> str:
         base = file.rsplit("/", 1)[-1]
@@ -167,12 +199,37 @@ class Share:
 
 
 @dataclass
+class Top:
+    """How often the newest function was there, of the samples inside the one that calls it."""
+
+    name: str
+    true: float      # share of the callee, by its own clock
+    seen: float      # share of the samples that have it as their newest
+    samples: int     # inside the function
+    due: float       # as many as its time by the clock makes
+    instead: str = ""  # what most of the others showed
+
+    @property
+    def missing(self) -> float:
+        """Samples without their newest function, beyond what is true. Negative by chance."""
+        return self.due * (self.true - self.seen)
+
+
+@dataclass
 class Verdict:
     samples: int = 0      # stacks that were kept
     empty: int = 0        # … without any function
+    cut: int = 0          # … that do not begin where the program or a thread does; empty ones, too
     impossible: int = 0
     examples: dict = field(default_factory=dict)  # {"main;a;e": samples}
     shares: list[Share] = field(default_factory=list)
+    tops: list[Top] = field(default_factory=list)
+
+    @property
+    def missing_tops(self) -> float | None:
+        """Of the samples due to functions whose callee is known; None if there is none."""
+        due = sum(top.due for top in self.tops)
+        return max(0.0, sum(top.missing for top in self.tops) / due) if due else None
 
 
 def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
@@ -182,6 +239,8 @@ def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
     for stack, samples in profile.stacks:
         verdict.samples += samples
         symbols = possible.symbols(stack)
+        if not possible.begins(stack, symbols):
+            verdict.cut += samples
         if not stack:
             verdict.empty += samples
         elif not possible(symbols):
@@ -190,12 +249,37 @@ def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
             verdict.examples[text] = verdict.examples.get(text, 0) + samples
     groups = program.says["shares"]
     truths, slack = program.times(start_ns, end_ns), program.says.get("slack", 0.0)
+    verdict.tops = tops_of(program.says.get("tops", {}), possible, profile.stacks, truths)
     samples = counts_of(groups, possible, profile.stacks)
     weights = counts_of(groups, possible, profile.times) if profile.times else samples
     for group, members in groups.items():
         number = sum(samples.get((group, label), 0) for label in members)
         verdict.shares += shares_of(group, members, weights, number, truths, slack)
     return verdict
+
+
+def tops_of(wanted: dict, possible: Possible, stacks: list, truths: dict) -> list[Top]:
+    """By samples and not by their time: what is asked is how many stacks were cut."""
+    inside: dict[str, dict[tuple, int]] = {name: {} for name in wanted}
+    for stack, samples in stacks:
+        symbols = possible.symbols(stack)
+        for name in inside.keys() & set(symbols):
+            inside[name][symbols] = inside[name].get(symbols, 0) + samples
+    times = {name: (sum(truths.get(top["leaf"], ())), sum(truths.get(top["rest"], ())))
+             for name, top in wanted.items()}
+    whole = sum(sum(pair) for pair in times.values())
+    total = (sum(sum(counts.values()) for counts in inside.values())
+             or sum(samples for _stack, samples in stacks))
+    return [top_of(name, tuple(wanted[name]["path"]), counts, times[name],
+                   total * sum(times[name]) / whole)
+            for name, counts in inside.items() if sum(times[name])]
+
+
+def top_of(name: str, path: tuple, counts: dict, times: tuple, due: float) -> Top:
+    samples, found = sum(counts.values()), counts.get(path, 0)
+    others = sorted((count, shown(symbols)) for symbols, count in counts.items() if symbols != path)
+    return Top(name, times[0] / sum(times), found / samples if samples else 0.0, samples, due,
+               others[-1][1] if others else "")
 
 
 def counts_of(groups: dict, possible: Possible, stacks: list) -> dict:

@@ -12,6 +12,15 @@ the label whose function it has in its stack. A log holds the instants (monotoni
 which each label's work was done, one series of len(labels) + 1 after the other, so that the truth of
 any window of time can be added up.
 
+`tops` names functions of which it is known what is called by them, and for how long:
+
+    {"tops": {"in_sum": {"path": ["<module>", "main", "in_sum", "leaf"], "leaf": "a", "rest": "b"}}}
+
+Of the time inside in_sum, the share of the label a over a and b belongs to stacks that are exactly the
+path; samples of in_sum that are not have lost their newest frames, beyond what b allows. `roots` are the
+functions that may be the oldest of a stack, where they are not the program's `<module>` or what
+starts threads. A line `# needs: PACKAGE` in a program's head says what must be installed for it.
+
 Everything that the loops call from here is a C function: it puts no frame on the stack.
 """
 
@@ -45,6 +54,12 @@ def log():
 def ready(paths, shares, modules=(), **more):
     print(json.dumps({"pid": os.getpid(), "paths": [list(path) for path in paths],
                       "shares": shares, "modules": list(modules), **more}), flush=True)
+
+
+def unable(reason):
+    """Say why this program cannot run here, and end."""
+    print(json.dumps({"unable": reason}), flush=True)
+    os._exit(0)
 
 
 def done(*logs):
