@@ -140,7 +140,7 @@ class Possible:
     def begins(self, stack: tuple, symbols: tuple) -> bool:
         """Is its oldest function one that the program, or a thread, begins with?"""
         if not stack:
-            return False
+            return "" in self.roots
         function, file, _line = stack[0]
         return (symbols[0] in self.roots
                 or (function.rsplit(".", 1)[-1], file.rsplit("/", 1)[-1]) == BOOTSTRAP)
@@ -148,7 +148,7 @@ class Possible:
     def symbol(self, function: str, file: str) -> str:
         base = file.rsplit("/", 1)[-1]
         short = function.rsplit(".", 1)[-1]
-        if short in self.functions:
+        if short in self.functions and not short.startswith("__"):
             return short
         if base == self.file:
             return short
@@ -204,6 +204,7 @@ class Top:
 
     name: str
     true: float      # share of the callee, by its own clock
+    least: bool      # … which is the least it can be
     seen: float      # share of the samples that have it as their newest
     samples: int     # inside the function
     due: float       # as many as its time by the clock makes
@@ -212,7 +213,8 @@ class Top:
     @property
     def missing(self) -> float:
         """Samples without their newest function, beyond what is true. Negative by chance."""
-        return self.due * (self.true - self.seen)
+        part = self.true - self.seen
+        return self.due * (max(0.0, part) if self.least else part)
 
 
 @dataclass
@@ -270,15 +272,16 @@ def tops_of(wanted: dict, possible: Possible, stacks: list, truths: dict) -> lis
     whole = sum(sum(pair) for pair in times.values())
     total = (sum(sum(counts.values()) for counts in inside.values())
              or sum(samples for _stack, samples in stacks))
-    return [top_of(name, tuple(wanted[name]["path"]), counts, times[name],
-                   total * sum(times[name]) / whole)
+    return [top_of(name, wanted[name], counts, times[name], total * sum(times[name]) / whole)
             for name, counts in inside.items() if sum(times[name])]
 
 
-def top_of(name: str, path: tuple, counts: dict, times: tuple, due: float) -> Top:
+def top_of(name: str, wanted: dict, counts: dict, times: tuple, due: float) -> Top:
+    path = tuple(wanted["path"])
     samples, found = sum(counts.values()), counts.get(path, 0)
     others = sorted((count, shown(symbols)) for symbols, count in counts.items() if symbols != path)
-    return Top(name, times[0] / sum(times), found / samples if samples else 0.0, samples, due,
+    return Top(name, times[0] / sum(times), wanted.get("least", False),
+               found / samples if samples else 0.0, samples, due,
                others[-1][1] if others else "")
 
 

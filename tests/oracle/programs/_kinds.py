@@ -491,8 +491,8 @@ KINDS = {
     in_await: ["await_outer", "await_middle", "await_leaf"],
     in_async_for: ["agen_outer", "agen_leaf"], in_map: ["map_leaf"], in_filter: ["filter_leaf"],
     in_key: ["key_leaf"], in_reduce: ["reduce_leaf"], in_re_sub: ["match_leaf"],
-    in_iterator: ["next_under_c"], in_del: ["__del__"], in_property: ["property_leaf"],
-    in_getattr: ["__getattr__"], in_eq: ["__eq__"], in_init: ["__init__"], in_class: ["body_leaf"],
+    in_iterator: ["next_under_c"], in_del: ["__del__@_kinds.py"], in_property: ["property_leaf"],
+    in_getattr: ["__getattr__@_kinds.py"], in_eq: ["__eq__@_kinds.py"], in_init: ["__init__@_kinds.py"], in_class: ["body_leaf"],
     in_recursion: ["recursion_leaf"] * DEPTH, in_try: [],
 }
 
@@ -515,18 +515,19 @@ def main(logs):
             stamp(now())
 
 
-def run(low, high):
-    """Bursts of so many turns of the loop."""
+def run(low, high, least=False):
+    """Bursts of so many turns of the loop. `least`: what the clock says is the least a leaf has."""
     global counts
     counts = oracle.scales(low, high)
     logs = [(kind, oracle.log()) for kind in KINDS]
     paths = {kind.__name__: ["<module>", "run", "main", kind.__name__, *above]
              for kind, above in KINDS.items()}
     # Beside the leaf, what is there for an instant: objects being made, iterators asked for.
-    others = [paths["in_iterator"][:-1] + ["__init__"], paths["in_iterator"][:-1] + ["__iter__"],
-              paths["in_del"][:-1] + ["__init__"]]
+    others = [paths["in_iterator"][:-1] + ["__init__@_kinds.py"], paths["in_iterator"][:-1] + ["__iter__@_kinds.py"],
+              paths["in_del"][:-1] + ["__init__@_kinds.py"]]
     oracle.ready([*paths.values(), *others], {}, ["_kinds.py"],
-                 tops={name: {"path": path, "leaf": f"{name} leaf", "rest": f"{name} itself"}
+                 tops={name: {"path": path, "leaf": f"{name} leaf", "rest": f"{name} itself",
+                              "least": least}
                        for name, path in paths.items()})
     main(logs)
     oracle.done(*((labels(kind.__name__), log) for kind, log in logs))

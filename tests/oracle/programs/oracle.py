@@ -17,9 +17,9 @@ any window of time can be added up.
     {"tops": {"in_sum": {"path": ["<module>", "main", "in_sum", "leaf"], "leaf": "a", "rest": "b"}}}
 
 Of the time inside in_sum, the share of the label a over a and b belongs to stacks that are exactly the
-path; samples of in_sum that are not have lost their newest frames, beyond what b allows. `roots` are the
-functions that may be the oldest of a stack, where they are not the program's `<module>` or what
-starts threads. A line `# needs: PACKAGE` in a program's head says what must be installed for it.
+path; samples of in_sum that are not have lost their newest frames, beyond what b allows. With "least":
+true the share may be larger than the clock says. `roots` are the functions that may be the oldest of a
+stack, where they are not the program's `<module>` or what starts threads; "" where it may be empty. A line `# needs: PACKAGE` in a program's head says what must be installed for it.
 
 Everything that the loops call from here is a C function: it puts no frame on the stack.
 """
@@ -63,8 +63,11 @@ def unable(reason):
 
 
 def done(*logs):
-    """Each log is (labels, stamps)."""
-    print(json.dumps({"logs": [{"labels": list(labels), "stamps": list(stamps)}
-                               for labels, stamps in logs]}), flush=True)
-    sys.stdout.close()
+    """Each log is (labels, stamps). If nobody wants to know any more, that is that."""
+    try:
+        print(json.dumps({"logs": [{"labels": list(labels), "stamps": list(stamps)}
+                                   for labels, stamps in logs]}), flush=True)
+        sys.stdout.close()
+    except BrokenPipeError:
+        pass
     os._exit(0)

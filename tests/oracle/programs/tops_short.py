@@ -4,4 +4,4 @@ leaf's as well: its share by the clock is the least that it can have."""
 
 import _kinds
 
-_kinds.run(60, 180)
+_kinds.run(60, 180, least=True)
