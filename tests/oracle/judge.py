@@ -122,7 +122,7 @@ def measure(chosen: argparse.Namespace) -> list[dict]:
 def attempt(chosen, profiler, name, version, python, rate, scratch) -> dict:
     """The row of one profile, or why there is none."""
     try:
-        interpreter = packages.provide(version, python, truth.needs(name))
+        interpreter = packages.provide(version, python, truth.needs(truth.PROGRAMS / f"{name}.py"))
     except profilers.Failed as failure:
         return {"skipped": str(failure)}
     try:

@@ -48,9 +48,9 @@ def names() -> list[str]:
     return sorted(path.stem for path in PROGRAMS.glob("[!_]*.py") if path.stem != "oracle")
 
 
-def needs(name: str) -> list[str]:
-    """The packages that the program's line `# needs:` names."""
-    found = re.search(r"^# needs: (.*)$", (PROGRAMS / f"{name}.py").read_text(), re.MULTILINE)
+def needs(script: Path) -> list[str]:
+    """The packages that the line `# needs:` of a program names."""
+    found = re.search(r"^# needs: (.*)$", script.read_text(), re.MULTILINE)
     return found[1].split() if found else []
 
 

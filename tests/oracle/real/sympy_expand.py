@@ -1,0 +1,18 @@
+"""Algebra: deep recursion, caches, many small methods."""
+# needs: sympy
+
+from _loop import real_work
+
+from sympy import expand, symbols
+from sympy.core.cache import clear_cache
+
+x, y, z = symbols("x y z")
+
+
+def step():
+    clear_cache()
+    expand((1 + x + y + z) ** 7)
+    ((x + y) ** 3 / (x - z)).diff(x)
+
+
+real_work(step)
