@@ -27,8 +27,9 @@ factor between 2/3 and 4/3 is taken that fits best, one for all functions of a r
 function may differ by its 99 % interval plus a third of what was so moved into and out of it.
 
 The peer is py-spy, which stops the program for each sample. It samples the same program, also while its calls are
-recorded (`fathom run --calls py-spy record … python PROGRAM`), and is compared with the exact numbers of its own run,
-right after Fathom's. That it slows the program down is not held against it: time that the program stands still counts for the function
+recorded, and is compared with the exact numbers of its own run, right after Fathom's: it is attached to a real program before the
+work begins (where imports come first it falls behind, and makes up for it by samples that follow on each other, which would
+not be fair), and starts any other (`fathom run --calls py-spy record … python PROGRAM`). That it slows the program down is not held against it: time that the program stands still counts for the function
 in which it was stopped, on both sides.
 """
 
@@ -39,6 +40,7 @@ import contextlib
 import functools
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -56,6 +58,7 @@ from judge import interpreters, percent, table
 
 REAL = Path(__file__).resolve().parent / "real"
 ROOT = "real_work"
+TIMEOUT = 300  # seconds
 PYPERFORMANCE = ("generators", "richards", "deltablue", "go", "chaos", "raytrace", "nqueens", "async_tree")
 
 # Which part of a call's price is spent while the callee's frame is the newest and charged to the caller:
@@ -220,13 +223,16 @@ class Run:
         self.version, self.python, self.words, self.root = version, python, words, root
         self.recording, self.stacks = scratch / "run.fathom", scratch / "run.raw"
 
-    def run(self, *words: object, timeout: float = 300) -> None:
-        """A program may say what it likes, and end as it likes."""
+    def command(self, *words: object) -> list[str]:
         self.recording.unlink(missing_ok=True)
-        done = subprocess.run([profilers.FATHOM, "run", *collectors(self.version), "-q", "-o",
-                               str(self.recording), *map(str, words)], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", timeout=timeout)
+        return [profilers.FATHOM, "run", *collectors(self.version), "-q", "-o", str(self.recording),
+                *map(str, words)]
+
+    def run(self, *words: object) -> None:
+        """A program may say what it likes, and end as it likes."""
+        done = subprocess.run(self.command(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=TIMEOUT)
         if not self.recording.exists():
             raise profilers.Failed((done.stdout.strip().splitlines() or ["no recording"])[-1])
 
@@ -244,13 +250,32 @@ class Run:
 
     def py_spy(self, rate: float) -> tuple[Exact, Sampled]:
         self.stacks.unlink(missing_ok=True)
-        self.run(profilers.provide() / "py-spy", "record", "-r", int(rate or profilers.PySpy.fastest),
-                 "-f", "raw", "--full-filenames", "--idle", "-o", self.stacks, "--", self.python,
-                 *self.words)
+        words = [profilers.provide() / "py-spy", "record", "-r", int(rate or profilers.PySpy.fastest),
+                 "-f", "raw", "--full-filenames", "--idle", "-o", self.stacks]
+        if self.root:
+            self.attached(words)
+        else:
+            self.run(*words, "--", self.python, *self.words)
         if not self.stacks.exists():
             raise profilers.Failed("py-spy wrote nothing")
         exact = self.exact()
         return exact, sampled_in_stacks(profilers.collapsed(self.stacks), exact, self.root)
+
+    def attached(self, words: list) -> None:
+        """The program waits until the profiler says that it samples, and ends both."""
+        with subprocess.Popen(self.command("--python", self.python, *self.words),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "REAL_WAIT": "1"}) as program:
+            pid = program.stdout.readline().strip()
+            if not pid:
+                raise profilers.Failed("the program did not begin")
+            with subprocess.Popen([*map(str, words), "-p", pid], stdin=subprocess.DEVNULL, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as profiler:
+                said = profiler.stdout.readline()
+                program.communicate("\n", timeout=TIMEOUT)
+                said += profiler.communicate(timeout=TIMEOUT)[0]
+        if profiler.returncode:
+            raise profilers.Failed((said.strip().splitlines() or ["no word"])[-1])
 
 
 def collectors(version: str) -> list[str]:

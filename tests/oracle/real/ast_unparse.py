@@ -3,7 +3,7 @@
 import ast
 import textwrap
 
-from _loop import real_work
+from _loop import repeat
 
 with open(textwrap.__file__, encoding="utf-8") as file:
     tree = ast.parse(file.read())
@@ -15,4 +15,4 @@ def step():
     ast.dump(tree)
 
 
-real_work(step)
+repeat(step)

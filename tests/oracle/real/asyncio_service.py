@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from _loop import real_work
+from _loop import repeat
 
 
 async def serve(reader, writer):
@@ -31,4 +31,4 @@ async def session():
 
 
 loop = asyncio.new_event_loop()
-real_work(lambda: loop.run_until_complete(session()))
+repeat(lambda: loop.run_until_complete(session()))

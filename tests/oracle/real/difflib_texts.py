@@ -2,7 +2,7 @@
 
 import difflib
 
-from _loop import real_work
+from _loop import repeat
 
 old = [f"line {i * 7 % 50} of the text {i}\n" for i in range(80)]
 new = [line.replace("3", "x") for line in old if "9" not in line]
@@ -13,4 +13,4 @@ def step():
     list(difflib.ndiff(old[:12], new[:12]))
 
 
-real_work(step)
+repeat(step)

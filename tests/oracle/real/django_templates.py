@@ -1,7 +1,7 @@
 """Django's template engine: nodes that render nodes."""
 # needs: django
 
-from _loop import real_work
+from _loop import repeat
 
 import django
 from django.conf import settings
@@ -14,4 +14,4 @@ template = Engine().from_string("""{% for row in rows %}<tr class="{% cycle 'a' 
 {% endfor %}</tr>{% endfor %}""")
 rows = [[{"name": f"n{i}{j}", "number": j} for j in range(8)] for i in range(15)]
 
-real_work(lambda: template.render(Context({"rows": rows})))
+repeat(lambda: template.render(Context({"rows": rows})))

@@ -1,7 +1,7 @@
 """Jinja: compiling (a lexer of generators, a recursive parser) and rendering (a generator under join)."""
 # needs: jinja2
 
-from _loop import real_work
+from _loop import repeat
 
 import jinja2
 
@@ -18,4 +18,4 @@ def step():
         template.render(rows=rows)
 
 
-real_work(step)
+repeat(step)

@@ -3,7 +3,7 @@
 import io
 import logging
 
-from _loop import real_work
+from _loop import repeat
 
 logger = logging.getLogger("real")
 handler = logging.StreamHandler(io.StringIO())
@@ -19,4 +19,4 @@ def step():
     handler.stream.seek(0)
 
 
-real_work(step)
+repeat(step)

@@ -1,7 +1,7 @@
 """Markdown to HTML: regular expressions, and generators under "".join."""
 # needs: mistune
 
-from _loop import real_work
+from _loop import repeat
 
 import mistune
 
@@ -25,4 +25,4 @@ block
 
 """ * 20
 
-real_work(lambda: mistune.html(TEXT))
+repeat(lambda: mistune.html(TEXT))

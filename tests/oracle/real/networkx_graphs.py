@@ -1,7 +1,7 @@
 """Graph algorithms: generators in loops, and generator expressions in sum() and any()."""
 # needs: networkx
 
-from _loop import real_work
+from _loop import repeat
 
 import networkx
 
@@ -19,4 +19,4 @@ def step():
     dict(networkx.all_pairs_shortest_path_length(graph, cutoff=2))
 
 
-real_work(step)
+repeat(step)

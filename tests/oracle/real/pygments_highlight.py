@@ -3,7 +3,7 @@
 
 import textwrap
 
-from _loop import real_work
+from _loop import repeat
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -12,4 +12,4 @@ from pygments.lexers import PythonLexer
 with open(textwrap.__file__, encoding="utf-8") as file:
     source = file.read()
 
-real_work(lambda: highlight(source, PythonLexer(), HtmlFormatter()))
+repeat(lambda: highlight(source, PythonLexer(), HtmlFormatter()))

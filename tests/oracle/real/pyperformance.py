@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from _loop import real_work
+from _loop import repeat
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "bench"))
 import suite
@@ -13,4 +13,4 @@ work = suite.load_pyperformance(sys.argv[2], sys.argv[3])
 start = time.perf_counter()
 work(1)
 loops = max(1, int(0.02 / (time.perf_counter() - start)))
-real_work(lambda: work(loops))
+repeat(lambda: work(loops))

@@ -1,7 +1,7 @@
 """A parser and a generator of SQL, in Python: recursive descent, many short methods."""
 # needs: sqlglot
 
-from _loop import real_work
+from _loop import repeat
 
 import sqlglot
 
@@ -11,4 +11,4 @@ SELECT t.a, CASE WHEN t.s > 10 THEN 'much' ELSE 'little' END AS size, COALESCE(z
 FROM t LEFT JOIN z ON t.a = z.a WHERE EXISTS (SELECT 1 FROM w WHERE w.a = t.a) ORDER BY 1 DESC LIMIT 10
 """
 
-real_work(lambda: sqlglot.parse_one(QUERY).sql(dialect="spark"))
+repeat(lambda: sqlglot.parse_one(QUERY).sql(dialect="spark"))

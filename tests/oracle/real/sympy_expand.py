@@ -1,7 +1,7 @@
 """Algebra: deep recursion, caches, many small methods."""
 # needs: sympy
 
-from _loop import real_work
+from _loop import repeat
 
 from sympy import expand, symbols
 from sympy.core.cache import clear_cache
@@ -15,4 +15,4 @@ def step():
     ((x + y) ** 3 / (x - z)).diff(x)
 
 
-real_work(step)
+repeat(step)

@@ -4,7 +4,7 @@ import io
 import textwrap
 import tokenize
 
-from _loop import real_work
+from _loop import repeat
 
 with open(textwrap.__file__, encoding="utf-8") as file:
     source = file.read()
@@ -15,4 +15,4 @@ def step():
     tokenize.untokenize((token.type, token.string) for token in tokens)
 
 
-real_work(step)
+repeat(step)
