@@ -5,7 +5,7 @@ when they are more than one in RAREST (samplers that follow pointers have one in
 in a million, docs/accuracy.md). Shares get six standard deviations (by chance one of 500 million fails) and, on
 top, SLACK for what a loaded machine does to a short window. Programs that give their processor up get more: where
 all processors are taken, a sampler runs when the program does not. BIASED names what is known to be off still.
-tests/oracle/judge.py is the long and strict version, with the peers.
+Whether stacks are whole is judged in test_sampling_tops.py. tests/oracle/judge.py is the long and strict version, with the peers.
 """
 
 import sys
@@ -22,7 +22,8 @@ import truth  # noqa: E402
 VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
 SECONDS = 0.5
 SIGMAS = 6
-SLACK = {"sleeps": 0.3, "free_threads": 0.3, "gil_fight": 0.3, "threads": 0.2, "rhythm": 0.15}
+SLACK = {"sleeps": 0.3, "free_threads": 0.3, "gil_fight": 0.3, "threads": 0.2, "rhythm": 0.15,
+         "burn_sleep": 0.3}
 SLACK_OTHERS = 0.03
 RAREST = 20_000  # one impossible stack in so many samples
 RAREST_3_9 = 2_000
@@ -39,7 +40,7 @@ def interpreters():
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", truth.names())
+@pytest.mark.parametrize("name", [name for name in truth.names() if name not in truth.WHOLE])
 def test_stacks_can_exist_and_shares_are_right(name, version, interpreters, tmp_path):
     if version not in interpreters:
         pytest.skip(f"no CPython {version} on this machine (tools/pythons provide, or pyenv)")

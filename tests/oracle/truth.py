@@ -48,6 +48,10 @@ def names() -> list[str]:
     return sorted(path.stem for path in PROGRAMS.glob("[!_]*.py") if path.stem != "oracle")
 
 
+# Those about whole stacks. They have no shares, or are about where a profiler finds the frames.
+WHOLE = ("tops", "tops_short", "tops_async", "greenlets", "subinterpreter", "embedded")
+
+
 def needs(script: Path) -> list[str]:
     """The packages that the line `# needs:` of a program names."""
     found = re.search(r"^# needs: (.*)$", script.read_text(), re.MULTILINE)
