@@ -40,6 +40,7 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 Z99 = 2.5758
 
 OUTSIDE = "~"  # any functions of other files
+SHIM = ("__init__", "__init__")  # of the interpreter: between a class that is called and its __init__, on 3.13 and later
 BOOTSTRAP = ("_bootstrap", "threading.py")  # the oldest function of a thread
 
 
@@ -166,6 +167,8 @@ class Possible:
         if key not in self.cache:
             found: list[str] = []
             for function, file in key:
+                if (function, file) == SHIM:
+                    continue
                 symbol = self.symbol(function, file)
                 if symbol != OUTSIDE or not found or found[-1] != OUTSIDE:
                     found.append(symbol)

@@ -522,9 +522,11 @@ def run(low, high, least=False):
     logs = [(kind, oracle.log()) for kind in KINDS]
     paths = {kind.__name__: ["<module>", "run", "main", kind.__name__, *above]
              for kind, above in KINDS.items()}
-    # Beside the leaf, what is there for an instant: objects being made, iterators asked for.
+    # Beside the leaf, what is there for an instant: objects being made, iterators asked for, generators that are
+    # closed because the function that had them is gone.
     others = [paths["in_iterator"][:-1] + ["__init__@_kinds.py"], paths["in_iterator"][:-1] + ["__iter__@_kinds.py"],
-              paths["in_del"][:-1] + ["__init__@_kinds.py"]]
+              paths["in_del"][:-1] + ["__init__@_kinds.py"],
+              *(paths[name][:-2] + paths[name][-1:] for name in ("in_next", "in_send"))]
     oracle.ready([*paths.values(), *others], {}, ["_kinds.py"],
                  tops={name: {"path": path, "leaf": f"{name} leaf", "rest": f"{name} itself",
                               "least": least}
