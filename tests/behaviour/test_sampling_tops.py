@@ -220,9 +220,10 @@ def test_distance_is_what_chance_does_not_explain():
     assert (result.samples, result.raw, result.off) == (1000, 0, [])
     assert -0.03 < result.distance < 0
     # The generator is not seen, its time is its caller's.
-    lost = compare.sampled_by_fathom([
+    rows = [
         {"name": "real_work", "file": "a.py", "line": 3, "samples": 750, "states_ns": {"c": 700, "python": 50}},
-        {"name": "f", "file": "a.py", "line": 9, "samples": 250, "states_ns": {"c": 0, "python": 250}}])
+        {"name": "f", "file": "a.py", "line": 9, "samples": 250, "states_ns": {"c": 0, "python": 250}}]
+    lost = compare.sampled_by_fathom(rows, exact, "real_work")
     result = compare.compare(exact, lost, 0)
     assert result.raw == pytest.approx(0.6) and 0.55 < result.distance < 0.6
     assert {each["function"] for each in result.off} == {"real_work", "gen"}
@@ -239,6 +240,9 @@ def test_lines_that_ran_lead_to_their_functions():
     sampled = compare.sampled_in_stacks(stacks, exact, "real_work")
     assert sampled.weights == {("f", "a.py", 2): 3, ("f", "a.py", 20): 4, ("h", "a.py", 0): 1}
     assert sampled.samples == 8
+    # Of a whole program, what was never called while calls were recorded was before that.
+    sampled = compare.sampled_in_stacks(stacks, exact, None)
+    assert sampled.weights == {("f", "a.py", 2): 3, ("f", "a.py", 20): 54}
 
 
 def test_looks_are_put_beside_the_clock():

@@ -15,16 +15,17 @@ by function; it may come out a little below zero). ± is two standard deviations
 
 What is compared. Self time by wall clock, per thread, waiting included, over all threads. Samples have no
 frames of C, so the time of C functions is their Python caller's in both. Of the programs in tests/oracle/real only what is
-below `real_work` counts: start-up is not seen alike by all. Calls are recorded without C calls (--no-c-calls), which disturbs
+below `real_work` counts: start-up is not seen alike by all; of any other program, all functions that were called while calls
+were recorded. Calls are recorded without C calls (--no-c-calls), which disturbs
 least; on 3.11 with them, as the other way would be another way of calling.
 
 What the collector costs. It reads the clock last on entry and first on exit, so of what it does itself nearly
 all is charged to the caller, but meanwhile the callee's frame is the newest, where samples find it. A loop of
 calls is timed here with and without it, on each Python; the difference is the price of a call, of which the part MOVED
 is spent like that. So from a function's exact time, price × MOVED × the calls it makes is taken, and as much for
-each call of it is added. Caches make the price differ between programs ("up to a third", docs/calls.md): the
-factor between 2/3 and 4/3 is taken that fits best, one for all functions of a run, for each profiler alike. A
-function may differ by its 99 % interval plus a third of what was so moved into and out of it.
+each call of it is added. Caches make the price differ between programs (in real ones it is mostly larger than in
+a loop): the factor between 2/3 and 5/3 is taken that fits best, one for all functions of a run, for each
+profiler alike. A function may differ by its 99 % interval plus a third of what was so moved into and out of it.
 
 The peer is py-spy, which stops the program for each sample. It samples the same program, also while its calls are
 recorded, and is compared with the exact numbers of its own run, right after Fathom's: it is attached to a real program before the
@@ -66,7 +67,7 @@ PYPERFORMANCE = ("generators", "richards", "deltablue", "go", "chaos", "raytrace
 # 0.25 to 0.34). On 3.11 the profile function slows the instructions around a call as well.
 MOVED = {"3.11": 0.5}
 MOVED_OTHERS = 0.9
-FACTORS = [2 / 3 + step / 30 for step in range(21)]
+FACTORS = [2 / 3 + step / 30 for step in range(31)]
 
 Key = tuple  # (name, file, first line) of a function
 
@@ -137,11 +138,11 @@ class Sampled:
         return self.weights.get(key, 0) / (sum(self.weights.values()) or 1.0)
 
 
-def sampled_by_fathom(functions: list[dict]) -> Sampled:
+def sampled_by_fathom(functions: list[dict], exact: Exact, root: str | None) -> Sampled:
     """From the rows of `report --states --json`: shares by time, as in its reports."""
     sampled = Sampled()
     for row in functions:
-        if row.get("samples"):
+        if row.get("samples") and (root or key_of(row) in exact.self_ns):
             sampled.add(key_of(row), sum(row["states_ns"].values()), row["samples"])
     return sampled
 
@@ -154,10 +155,14 @@ def sampled_in_stacks(stacks: list, exact: Exact, root: str | None) -> Sampled:
         known.setdefault((name, file), []).append(line)
     sampled = Sampled()
     for stack, samples in stacks:
+        if stack and stack[-1][:2] == truth.SHIM:
+            stack = stack[:-1]
         if not stack or (root and root not in (name for name, _file, _line in stack)):
             continue
         name, file, line = stack[-1]
         name = name.rsplit(".", 1)[-1]
+        if not root and (name, file) not in known:
+            continue
         begun = [first for first in known.get((name, file), ()) if first <= line]
         sampled.add((name, file, max(begun, default=0)), samples, samples)
     return sampled
@@ -246,7 +251,8 @@ class Run:
     def fathom(self, rate: float) -> tuple[Exact, Sampled]:
         self.run("--sample", "--rate", rate if rate else "max", "--python", self.python, *self.words)
         rooted = ["--root", self.root] if self.root else []
-        return self.exact(), sampled_by_fathom(self.report("--states", *rooted)["functions"])
+        exact = self.exact()
+        return exact, sampled_by_fathom(self.report("--states", *rooted)["functions"], exact, self.root)
 
     def py_spy(self, rate: float) -> tuple[Exact, Sampled]:
         self.stacks.unlink(missing_ok=True)
