@@ -1,10 +1,11 @@
 """The newest function of every sample, and the oldest: the oracle's second edition, in short.
 
-A stack that lost its newest frame looks like its caller's, so the test of possible stacks does not see it. Here
-are programs whose leaf is known to have nearly all the time (tests/oracle/programs), a second of each at the
-default rate, and one real run in which exact and sampled shares are compared. How busy the machine is does not
-matter to either: both are shares of what ran. tests/oracle/judge.py and compare.py are the long and strict versions,
-with the peers; the last tests here are of these tools themselves, with numbers made by hand.
+A stack that lost its newest frame looks like its caller's, so the test of possible stacks does not
+see it. Here are programs whose leaf is known to have nearly all the time (tests/oracle/programs), a
+second of each at the default rate, and one real run in which exact and sampled shares are compared.
+How busy the machine is does not matter to either: both are shares of what ran.
+tests/oracle/judge.py and compare.py are the long and strict versions, with the peers; the last
+tests here are of these tools themselves, with numbers made by hand.
 """
 
 import math
@@ -156,7 +157,7 @@ def test_missing_tops_are_seen():
     assert tops["caller"].instead == "<module>;main;caller"
     assert tops["other"].missing == 0  # 80 % have all levels of it, as its clock says
     assert verdict.missing_tops == pytest.approx(0.3)
-    # A recursion that is cut has its function as the newest nevertheless; and what was never seen is missing.
+    # A recursion that is cut has its function as the newest nevertheless; what was never seen is missing.
     verdict, tops = tops_of((deep[:-1], 500))
     assert tops["other"].missing == pytest.approx(0.8 * 250)
     assert tops["caller"].missing == pytest.approx(0.9 * 250)
@@ -221,7 +222,8 @@ def test_distance_is_what_chance_does_not_explain():
     assert -0.03 < result.distance < 0
     # The generator is not seen, its time is its caller's.
     rows = [
-        {"name": "real_work", "file": "a.py", "line": 3, "samples": 750, "states_ns": {"c": 700, "python": 50}},
+        {"name": "real_work", "file": "a.py", "line": 3, "samples": 750,
+         "states_ns": {"c": 700, "python": 50}},
         {"name": "f", "file": "a.py", "line": 9, "samples": 250, "states_ns": {"c": 0, "python": 250}}]
     lost = compare.sampled_by_fathom(rows, exact, "real_work")
     result = compare.compare(exact, lost, 0)
@@ -235,7 +237,8 @@ def test_distance_is_what_chance_does_not_explain():
 
 def test_lines_that_ran_lead_to_their_functions():
     exact = compare.Exact({("f", "a.py", 2): 1, ("f", "a.py", 20): 1, ("g", "b.py", 1): 1})
-    stacks = [((("real_work", "a.py", 1), ("f", "a.py", 19)), 3), ((("real_work", "a.py", 1), ("C.f", "a.py", 25)), 4),
+    stacks = [((("real_work", "a.py", 1), ("f", "a.py", 19)), 3),
+              ((("real_work", "a.py", 1), ("C.f", "a.py", 25)), 4),
               ((("f", "a.py", 25),), 50), ((("real_work", "a.py", 1), ("h", "a.py", 7)), 1)]
     sampled = compare.sampled_in_stacks(stacks, exact, "real_work")
     assert sampled.weights == {("f", "a.py", 2): 3, ("f", "a.py", 20): 4, ("h", "a.py", 0): 1}
@@ -274,7 +277,7 @@ def test_looks_are_put_beside_the_clock():
 def test_looks_find_the_clock_of_each_thread():
     says = {"pid": 7, "shares": {"one": ["a"], "two": ["b"]}}
     logs = [{"labels": ["a"], "stamps": [100, 500]}, {"labels": ["b"], "stamps": [200, 600]}]
-    found = looks.read("250 7 1 plain c m;b\n300 7 2 plain c m;a\n350 7 1 plain c m;b\n400 7 1 plain c m;a\n"
-                       "550 7 2 plain c m;a\n")
+    found = looks.read("250 7 1 plain c m;b\n300 7 2 plain c m;a\n350 7 1 plain c m;b\n"
+                       "400 7 1 plain c m;a\n550 7 2 plain c m;a\n")
     assert [(each.look.tid, each.was, each.seen) for each in looks.judge(says, logs, found)] == [
         (1, "b", "b"), (2, "a", "a"), (1, "b", "b"), (1, "b", "a")]

@@ -7,31 +7,37 @@
   tests/oracle/compare.py --busy 2 --json out.json          beside two busy loops
   tests/oracle/compare.py --from out.json                   the tables again
 
-`fathom run --calls --sample` records every call and samples, so each function has an exact share of the
-time and a sampled one. Two results: functions whose shares differ by more than they may; and one
-number, the *distance beyond chance*: half the sum of |sampled − exact| over all functions (0: the same, 1:
-nothing in common), less what chance makes of as many samples (the mean absolute deviation of a binomial, function
-by function; it may come out a little below zero). ± is two standard deviations of that by chance.
+`fathom run --calls --sample` records every call and samples, so each function has an exact share of
+the time and a sampled one. Two results: functions whose shares differ by more than they may; and
+one number, the *distance beyond chance*: half the sum of |sampled − exact| over all functions (0:
+the same, 1: nothing in common), less what chance makes of as many samples (the mean absolute
+deviation of a binomial, function by function; it may come out a little below zero). ± is two
+standard deviations of that by chance.
 
-What is compared. Self time by wall clock, per thread, waiting included, over all threads. Samples have no
-frames of C, so the time of C functions is their Python caller's in both. Of the programs in tests/oracle/real only what is
-below `real_work` counts: start-up is not seen alike by all; of any other program, all functions that were called while calls
-were recorded. Calls are recorded without C calls (--no-c-calls), which disturbs
-least; on 3.11 with them, as the other way would be another way of calling.
+What is compared. Self time by wall clock, per thread, waiting included, over all threads. Samples
+have no frames of C, so the time of C functions is their Python caller's in both. Of the programs in
+tests/oracle/real only what is below `real_work` counts: start-up is not seen alike by all; of any
+other program, all functions that were called while calls were recorded. Calls are recorded without
+C calls (--no-c-calls), which disturbs least; on 3.11 with them, as the other way would be another
+way of calling.
 
-What the collector costs. It reads the clock last on entry and first on exit, so of what it does itself nearly
-all is charged to the caller, but meanwhile the callee's frame is the newest, where samples find it. A loop of
-calls is timed here with and without it, on each Python; the difference is the price of a call, of which the part MOVED
-is spent like that. So from a function's exact time, price × MOVED × the calls it makes is taken, and as much for
-each call of it is added. Caches make the price differ between programs (in real ones it is mostly larger than in
-a loop): the factor between 2/3 and 5/3 is taken that fits best, one for all functions of a run, for each
-profiler alike. A function may differ by its 99 % interval plus a third of what was so moved into and out of it.
+What the collector costs. It reads the clock last on entry and first on exit, so of what it does
+itself nearly all is charged to the caller, but meanwhile the callee's frame is the newest, where
+samples find it. A loop of calls is timed here with and without it, on each Python; the difference
+is the price of a call, of which the part MOVED is spent like that. So from a function's exact time,
+price × MOVED × the calls it makes is taken, and as much for each call of it is added. Caches make
+the price differ between programs (in real ones it is mostly larger than in a loop): the factor
+between 2/3 and 5/3 is taken that fits best, one for all functions of a run, for each profiler
+alike. A function may differ by its 99 % interval plus a third of what was so moved into and out of
+it.
 
-The peer is py-spy, which stops the program for each sample. It samples the same program, also while its calls are
-recorded, and is compared with the exact numbers of its own run, right after Fathom's: it is attached to a real program before the
-work begins (where imports come first it falls behind, and makes up for it by samples that follow on each other, which would
-not be fair), and starts any other (`fathom run --calls py-spy record … python PROGRAM`). That it slows the program down is not held against it: time that the program stands still counts for the function
-in which it was stopped, on both sides.
+The peer is py-spy, which stops the program for each sample. It samples the same program, also while
+its calls are recorded, and is compared with the exact numbers of its own run, right after Fathom's:
+it is attached to a real program before the work begins (where imports come first it falls behind,
+and makes up for it by samples that follow on each other, which would not be fair), and starts any
+other (`fathom run --calls py-spy record … python PROGRAM`). That it slows the program down is not
+held against it: time that the program stands still counts for the function in which it was stopped,
+on both sides.
 """
 
 from __future__ import annotations
@@ -60,11 +66,12 @@ from judge import interpreters, percent, table
 REAL = Path(__file__).resolve().parent / "real"
 ROOT = "real_work"
 TIMEOUT = 300  # seconds
-PYPERFORMANCE = ("generators", "richards", "deltablue", "go", "chaos", "raytrace", "nqueens", "async_tree")
+PYPERFORMANCE = ("generators", "richards", "deltablue", "go", "chaos", "raytrace", "nqueens",
+                 "async_tree")
 
-# Which part of a call's price is spent while the callee's frame is the newest and charged to the caller:
-# fitted to py-spy at 500 Hz over functions of 15 to 250 ns, where it left a distance of 0.02 to 0.04 (from
-# 0.25 to 0.34). On 3.11 the profile function slows the instructions around a call as well.
+# Which part of a call's price is spent while the callee's frame is the newest and charged to the
+# caller: fitted to py-spy at 500 Hz over functions of 15 to 250 ns, where it left a distance of 0.02
+# to 0.04 (from 0.25 to 0.34). On 3.11 the profile function slows the instructions around a call as well.
 MOVED = {"3.11": 0.5}
 MOVED_OTHERS = 0.9
 FACTORS = [2 / 3 + step / 30 for step in range(31)]
@@ -446,8 +453,8 @@ def summary(rows: list[dict]) -> str:
                 lines.append([f"{name}, {rate_name(rate)}", python, str(beside), str(len(good)),
                               str(failed), f"{statistics.mean(value for value, _ in good):+.3f}",
                               f"{worst[0]:+.3f}", worst[1]])
-    return table(["profiler", "Python", "busy beside", "programs", "failed", "mean distance", "largest", "of"],
-                 lines)
+    return table(["profiler", "Python", "busy beside", "programs", "failed", "mean distance",
+                  "largest", "of"], lines)
 
 
 def listing(rows: list[dict], most: int) -> str:

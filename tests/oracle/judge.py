@@ -6,9 +6,10 @@
   tests/oracle/judge.py --programs short,threads --seconds 20 --json out.json
 
 Runs programs whose truth is known (tests/oracle/programs), attaches the profiler, and compares: is
-every known share inside its 99 % interval, can every stack exist and does it begin where the program
-does, is its newest function there, what was lost? truth.py says how the interval is made. Of many right shares one in a hundred falls outside by chance: --again judges those
-that did a second time, as a real bias would show again.
+every known share inside its 99 % interval, can every stack exist and does it begin where the
+program does, is its newest function there, what was lost? truth.py says how the interval is made.
+Of many right shares one in a hundred falls outside by chance: --again judges those that did a
+second time, as a real bias would show again.
 """
 
 from __future__ import annotations
@@ -208,7 +209,8 @@ def summary(rows: list[dict]) -> str:
                       f"{sum(share['inside'] for share in shares)}/{len(shares)}",
                       f"{100 * (worst['seen'] - worst['true']):+.1f} points" if worst else "–"])
     return table(["profiler", "Python", "programs", "samples", "impossible", "per million",
-                  "cut, per million", "missing tops", "lost", "partial", "shares inside", "largest error"], lines)
+                  "cut, per million", "missing tops", "lost", "partial", "shares inside",
+                  "largest error"], lines)
 
 
 def order(item) -> tuple:

@@ -5,19 +5,21 @@
   tests/oracle/looks.py deep --keep FOLDER        log and truth stay there
   tests/oracle/looks.py --log FILE --truth FILE   of an earlier run
 
-Runs a program of tests/oracle/programs, attaches Fathom with FATHOM_LOOK_LOG=FILE, and reads what it wrote,
-one line for each look at each thread:
+Runs a program of tests/oracle/programs, attaches Fathom with FATHOM_LOOK_LOG=FILE, and reads what
+it wrote, one line for each look at each thread:
 
     ns pid tid proof state frame;frame;frame
 
-monotonic nanoseconds when the stack was read; by what it is known to be of one instant (blocked, gil, displaced,
-stopped; plain: by nothing; lost: not read); the thread's state; functions by qualified name, oldest first.
+monotonic nanoseconds when the stack was read; by what it is known to be of one instant (blocked,
+gil, displaced, stopped; plain: by nothing; lost: not read); the thread's state; functions by
+qualified name, oldest first.
 
-For each look the clock names the label whose work was being done at that nanosecond, the stack the label it
-shows. The table counts both: a row is what was, a column what was seen. "between" is no label: the program
-was outside of what it measures, or the stack shows none. Beside it, how many looks of each proof were wrong. A look some
-hundred nanoseconds from a label's edge may be right about the next one: the examples are those that were the
-furthest inside, hence the most surely wrong.
+For each look the clock names the label whose work was being done at that nanosecond, the stack the
+label it shows. The table counts both: a row is what was, a column what was seen. "between" is no
+label: the program was outside of what it measures, or the stack shows none. Beside it, how many
+looks of each proof were wrong. A look some hundred nanoseconds from a label's edge may be right
+about the next one: the examples are those that were the furthest inside, hence the most surely
+wrong.
 """
 
 from __future__ import annotations
@@ -82,8 +84,8 @@ class Clock:
                 self.names.append(label)
 
     def at(self, ns: int) -> tuple[str, int]:
-        """The label, and how far the instant is from the edge of its stretch. Outside of all: between, and 0
-        before the first and after the last, when nothing is known."""
+        """The label, and how far the instant is from the edge of its stretch. Outside of all: between,
+        and 0 before the first and after the last, when nothing is known."""
         number = bisect.bisect_right(self.starts, ns) - 1
         if number < 0:
             return BETWEEN, 0

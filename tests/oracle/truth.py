@@ -1,14 +1,14 @@
 """What a program of the oracle says of itself, and how a profile stands against it.
 
 A profile is a list of (stack, samples), a stack a tuple of frames (function, file, line), outermost
-first. Four questions are asked of it: can each stack exist, does it begin where the program does, is its
-newest function there, and is each known share right?
+first. Four questions are asked of it: can each stack exist, does it begin where the program does,
+is its newest function there, and is each known share right?
 
-The newest function. A stack that was cut short looks like one of its callers', so it can exist. A program
-may say of some of its functions (`tops`) which call takes nearly all of their time, measured by that callee's own
-clock; where samples of the function show the callee less often than its clock says, the difference are
-missing tops. They are added up over the functions, each with as many samples as are due to it by the clock: so a
-function that was not seen at all counts as well.
+The newest function. A stack that was cut short looks like one of its callers', so it can exist. A
+program may say of some of its functions (`tops`) which call takes nearly all of their time,
+measured by that callee's own clock; where samples of the function show the callee less often than
+its clock says, the difference are missing tops. They are added up over the functions, each with as
+many samples as are due to it by the clock: so a function that was not seen at all counts as well.
 
 The interval of a share. The truth p is the share of the very window that was sampled, by the
 program's own clock, so chance enters in two ways only:
@@ -40,7 +40,7 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 Z99 = 2.5758
 
 OUTSIDE = "~"  # any functions of other files
-SHIM = ("__init__", "__init__")  # of the interpreter: between a class that is called and its __init__, on 3.13 and later
+SHIM = ("__init__", "__init__")  # the interpreter's own, between a class that is called and its __init__
 BOOTSTRAP = ("_bootstrap", "threading.py")  # the oldest function of a thread
 
 

@@ -1,6 +1,6 @@
 /* A server that embeds Python and forks its worker in C, as uwsgi does: without PyOS_AfterFork, so that
- * the interpreter in the child believes itself in the parent's thread. Runs SCRIPT in the child, as the program INTERPRETER
- * would: embedding INTERPRETER SCRIPT */
+ * the interpreter in the child believes itself in the parent's thread. Runs SCRIPT in the child, as
+ * the program INTERPRETER would: embedding INTERPRETER SCRIPT */
 #include <Python.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -10,7 +10,8 @@ int main(int argc, char **argv)
 {
     PyConfig config;
     PyConfig_InitPythonConfig(&config);
-    if (argc != 3 || PyStatus_Exception(PyConfig_SetBytesString(&config, &config.program_name, argv[1])) ||
+    if (argc != 3 ||
+        PyStatus_Exception(PyConfig_SetBytesString(&config, &config.program_name, argv[1])) ||
         PyStatus_Exception(Py_InitializeFromConfig(&config)))
         return 2;
     pid_t child = fork();

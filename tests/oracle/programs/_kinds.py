@@ -492,7 +492,8 @@ KINDS = {
     in_async_for: ["agen_outer", "agen_leaf"], in_map: ["map_leaf"], in_filter: ["filter_leaf"],
     in_key: ["key_leaf"], in_reduce: ["reduce_leaf"], in_re_sub: ["match_leaf"],
     in_iterator: ["next_under_c"], in_del: ["__del__@_kinds.py"], in_property: ["property_leaf"],
-    in_getattr: ["__getattr__@_kinds.py"], in_eq: ["__eq__@_kinds.py"], in_init: ["__init__@_kinds.py"], in_class: ["body_leaf"],
+    in_getattr: ["__getattr__@_kinds.py"], in_eq: ["__eq__@_kinds.py"],
+    in_init: ["__init__@_kinds.py"], in_class: ["body_leaf"],
     in_recursion: ["recursion_leaf"] * DEPTH, in_try: [],
 }
 
@@ -522,9 +523,10 @@ def run(low, high, least=False):
     logs = [(kind, oracle.log()) for kind in KINDS]
     paths = {kind.__name__: ["<module>", "run", "main", kind.__name__, *above]
              for kind, above in KINDS.items()}
-    # Beside the leaf, what is there for an instant: objects being made, iterators asked for, generators that are
-    # closed because the function that had them is gone.
-    others = [paths["in_iterator"][:-1] + ["__init__@_kinds.py"], paths["in_iterator"][:-1] + ["__iter__@_kinds.py"],
+    # Beside the leaf, what is there for an instant: objects being made, iterators asked for, generators
+    # that are closed because the function that had them is gone.
+    others = [paths["in_iterator"][:-1] + ["__init__@_kinds.py"],
+              paths["in_iterator"][:-1] + ["__iter__@_kinds.py"],
               paths["in_del"][:-1] + ["__init__@_kinds.py"],
               *(paths[name][:-2] + paths[name][-1:] for name in ("in_next", "in_send"))]
     oracle.ready([*paths.values(), *others], {}, ["_kinds.py"],

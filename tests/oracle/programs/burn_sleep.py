@@ -1,5 +1,5 @@
-"""Burns a millisecond and sleeps a millisecond, by turns: a sampler that gets its processor late after the program
-woke up sees too much sleep."""
+"""Burns a millisecond and sleeps a millisecond, by turns: a sampler that gets its processor late after
+the program woke up sees too much sleep."""
 
 import time
 

@@ -16,10 +16,11 @@ any window of time can be added up.
 
     {"tops": {"in_sum": {"path": ["<module>", "main", "in_sum", "leaf"], "leaf": "a", "rest": "b"}}}
 
-Of the time inside in_sum, the share of the label a over a and b belongs to stacks that are exactly the
-path; samples of in_sum that are not have lost their newest frames, beyond what b allows. With "least":
-true the share may be larger than the clock says. `roots` are the functions that may be the oldest of a
-stack, where they are not the program's `<module>` or what starts threads; "" where it may be empty. A line `# needs: PACKAGE` in a program's head says what must be installed for it.
+Of the time inside in_sum, the share of the label a over a and b belongs to stacks that are exactly
+the path; samples of in_sum that are not have lost their newest frames, beyond what b allows. With
+"least": true the share may be larger than the clock says. `roots` are the functions that may be the
+oldest of a stack, where they are not the program's `<module>` or what starts threads; "" where it
+may be empty. A line `# needs: PACKAGE` in a program's head says what must be installed for it.
 
 Everything that the loops call from here is a C function: it puts no frame on the stack.
 """

@@ -1,12 +1,13 @@
-"""What the real programs share: a piece of work is repeated for as many seconds as the command line says.
+"""What the real programs share: a piece of work is repeated for as many seconds as the command line
+says.
 
 compare.py looks only at what is below `real_work`, so that importing packages, which a profiler
-that starts late does not see, is left out for all of them. With REAL_WAIT in the environment the work begins
-when a line comes in, after the process id went out: so a profiler is there in time.
+that starts late does not see, is left out for all of them. With REAL_WAIT in the environment the
+work begins when a line comes in, after the process id went out: so a profiler is there in time.
 
-Garbage is collected between the steps only. Since 3.12 it is collected when a function begins, since 3.13 before the event
-that says so: of this time the calls collector knows that it was the caller's, and a sampler that it was the
-callee's.
+Garbage is collected between the steps only. Since 3.12 it is collected when a function begins,
+since 3.13 before the event that says so: of this time the calls collector knows that it was the
+caller's, and a sampler that it was the callee's.
 """
 
 import gc

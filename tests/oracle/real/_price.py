@@ -1,4 +1,5 @@
-"""What a call takes: a loop of calls, many times over. Prints the nanoseconds of one turn, by its own clock."""
+"""What a call takes: a loop of calls, many times over. Prints the nanoseconds of one turn, by its own
+clock."""
 
 import time
 
