@@ -157,6 +157,8 @@ def test_missing_tops_are_seen():
     assert tops["caller"].instead == "<module>;main;caller"
     assert tops["other"].missing == 0  # 80 % have all levels of it, as its clock says
     assert verdict.missing_tops == pytest.approx(0.3)
+    # Each is 500 of 1,000: √(250,000 · (0.09 + 0.16) / 500) / 1,000, and 2.58 times that.
+    assert verdict.missing_by_chance == pytest.approx(0.0288, abs=0.0001)
     # A recursion that is cut has its function as the newest nevertheless; what was never seen is missing.
     verdict, tops = tops_of((deep[:-1], 500))
     assert tops["other"].missing == pytest.approx(0.8 * 250)

@@ -240,6 +240,14 @@ class Verdict:
         due = sum(top.due for top in self.tops)
         return max(0.0, sum(top.missing for top in self.tops) / due) if due else None
 
+    @property
+    def missing_by_chance(self) -> float:
+        """What that may be by chance, at 99 %."""
+        due = sum(top.due for top in self.tops)
+        variance = sum(top.due ** 2 * top.true * (1 - top.true) / top.samples
+                       for top in self.tops if top.samples)
+        return Z99 * math.sqrt(variance) / due if due else 0.0
+
 
 def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
     """`profile` has `stacks` and, if its samples have weights, `times`, by which shares are judged
