@@ -35,6 +35,7 @@ struct walk {
     int64_t *inclusive[SAMPLED_METRICS]; /* per node, callees included; NULL: all zero */
     struct fm_flat_row *rows;            /* one per function, in this walk */
     uint32_t *active;                    /* per function: times on the stack */
+    bool timeless;                       /* this thread's time is that of samples beside exact ones */
     struct fm_map edge_index;            /* (caller, callee) functions → edge */
     FM_VEC(struct fm_flat_edge) edges;
     FM_VEC(uint32_t) edge_active;
@@ -103,12 +104,18 @@ static uint32_t edge_at(struct walk *w, uint32_t caller, uint32_t callee)
     return edge;
 }
 
-static void row_add_node(struct fm_flat_row *row, const struct fm_profile *p, uint32_t node,
+static int64_t total_of(const struct walk *w, uint32_t node)
+{
+    return w->timeless ? 0 : fm_profile_value(w->p, FM_METRIC_TOTAL, node);
+}
+
+static void row_add_node(const struct walk *w, struct fm_flat_row *row, uint32_t node,
                          bool outermost)
 {
+    const struct fm_profile *p = w->p;
     int64_t resumes = fm_profile_value(p, FM_METRIC_RESUMES, node);
     int64_t entries = fm_sum(fm_profile_value(p, FM_METRIC_CALLS, node), resumes);
-    int64_t total = fm_profile_value(p, FM_METRIC_TOTAL, node);
+    int64_t total = total_of(w, node);
     row->calls = fm_sum(row->calls, entries);
     row->resumes = fm_sum(row->resumes, resumes);
     row->self_ns = fm_sum(row->self_ns, total);
@@ -149,12 +156,12 @@ static void edge_add_samples(struct walk *w, struct fm_flat_edge *edge, uint32_t
         edge->total_samples = fm_sum(edge->total_samples, inclusive_at(w, 0, node));
 }
 
-static void edge_add_node(struct fm_flat_edge *edge, const struct fm_profile *p, uint32_t node,
+static void edge_add_node(const struct walk *w, struct fm_flat_edge *edge, uint32_t node,
                           bool outermost)
 {
-    int64_t entries = fm_sum(fm_profile_value(p, FM_METRIC_CALLS, node),
-                             fm_profile_value(p, FM_METRIC_RESUMES, node));
-    int64_t total = fm_profile_value(p, FM_METRIC_TOTAL, node);
+    int64_t entries = fm_sum(fm_profile_value(w->p, FM_METRIC_CALLS, node),
+                             fm_profile_value(w->p, FM_METRIC_RESUMES, node));
+    int64_t total = total_of(w, node);
     edge->calls = fm_sum(edge->calls, entries);
     edge->self_ns = fm_sum(edge->self_ns, total);
     if (outermost) {
@@ -169,16 +176,16 @@ static void walk_enter(struct walk *w, uint32_t node)
     uint32_t func = w->p->nodes.data[node].func;
     uint32_t edge = FM_NONE;
     bool outermost = w->active[func]++ == 0;
-    row_add_node(&w->rows[func], w->p, node, outermost);
+    row_add_node(w, &w->rows[func], node, outermost);
     row_add_samples(w, &w->rows[func], node, outermost);
     if (w->stack.len) {
         struct level above = w->stack.data[w->stack.len - 1];
         uint32_t caller = w->p->nodes.data[above.node].func;
-        int64_t total = fm_profile_value(w->p, FM_METRIC_TOTAL, node);
+        int64_t total = total_of(w, node);
         int64_t taken = total == INT64_MIN ? INT64_MAX : -total;
         edge = edge_at(w, caller, func);
         outermost = w->edge_active.data[edge]++ == 0;
-        edge_add_node(&w->edges.data[edge], w->p, node, outermost);
+        edge_add_node(w, &w->edges.data[edge], node, outermost);
         edge_add_samples(w, &w->edges.data[edge], node, outermost);
         w->rows[caller].self_ns = fm_sum(w->rows[caller].self_ns, taken);
         if (above.edge != FM_NONE) {
@@ -259,23 +266,43 @@ static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size
         qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
 }
 
-/* Does every process in scope have samples instead of calls? Those of which nothing was recorded do
- * not count. */
-static bool is_sampled(const struct fm_profile *p, const struct fm_flat_scope *scope)
+/* Does every process in scope have samples instead of calls (`states`), or some of them both? Those of which
+ * nothing was recorded do not count. */
+static void tell_samples(struct fm_flat *flat, const struct fm_profile *p,
+                         const struct fm_flat_scope *scope)
 {
     uint32_t only =
         scope->thread != FM_NONE ? p->threads.data[scope->thread].process : scope->process;
-    bool sampled = false;
+    bool sampled = false, exact = false;
     for (uint32_t i = 0; i < p->processes.len; i++) {
         const struct fm_process *process = &p->processes.data[i];
         if (only != FM_NONE && only != i)
             continue;
-        if (process->sampled && !process->calls)
-            sampled = true;
-        else if (process->profiled)
-            return false;
+        sampled = sampled || process->sampled;
+        exact = exact || (process->profiled && !(process->sampled && !process->calls));
     }
-    return sampled;
+    flat->sampled = flat->states = sampled && !exact && !p->flat;
+    flat->beside = sampled && !flat->states;
+}
+
+/* Was a thread of a process with calls only sampled? Then nothing was called in it, and its time is that of its
+ * samples to the nanosecond. */
+static bool *only_sampled_new(const struct walk *w)
+{
+    const struct fm_profile *p = w->p;
+    bool *only = fm_calloc(p->threads.len + 1, sizeof *only);
+    for (uint32_t i = 0; i < p->threads.len; i++) {
+        const struct fm_thread *thread = &p->threads.data[i];
+        int64_t sampled_ns = 0;
+        for (int s = 0; s < FM_STATE_COUNT; s++)
+            sampled_ns = fm_sum(sampled_ns, inclusive_at(w, 1 + s, thread->root));
+        only[i] = sampled_ns > 0 && p->processes.data[thread->process].calls &&
+                  sampled_ns == fm_profile_value(p, FM_METRIC_TOTAL, thread->root);
+    }
+    for (uint32_t i = 0; i < p->nodes.len; i++)
+        if (fm_profile_value(p, FM_METRIC_CALLS, i) || fm_profile_value(p, FM_METRIC_RESUMES, i))
+            only[p->nodes.data[i].thread] = false;
+    return only;
 }
 
 struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_scope *scope)
@@ -286,15 +313,17 @@ struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_sco
     if (!scope)
         scope = &all;
     walk_init(&w, p);
+    fm_autofree bool *only_sampled = only_sampled_new(&w);
     for (uint32_t t = 0; t < p->threads.len; t++) {
         const struct fm_thread *thread = &p->threads.data[t];
+        w.timeless = only_sampled[t] && scope->thread != t;
         if ((scope->process == FM_NONE || scope->process == thread->process) &&
             (scope->thread == FM_NONE || scope->thread == t))
             walk_tree(&w, thread->root);
     }
     flat_fill(flat, w.rows, p->functions.len, w.edges.data, w.edges.len);
     walk_release(&w);
-    flat->sampled = flat->states = is_sampled(p, scope) && !p->flat;
+    tell_samples(flat, p, scope);
     /* A ready-made table has no processes or threads, so it belongs to the whole only. */
     if (p->flat && scope->process == FM_NONE && scope->thread == FM_NONE)
         fm_flat_merge(flat, p->flat);

@@ -10,7 +10,8 @@
  * and `total_ns` count only while the same edge is not active already.
  *
  * Of samples (SAMPLES and STATE_* of the nodes) a row has those that ended in the function, and those
- * in which it was on the stack at all; recursion counts a sample once.
+ * in which it was on the stack at all; recursion counts a sample once. In a table of calls they add no time: a thread
+ * that was only sampled in a process whose calls were recorded (asyncio's tasks) gives its samples alone.
  *
  * Rows with no entries of their own (frames that were open before recording began, e.g. inherited
  * by fork) are kept when they have time. Thread roots are no rows.
@@ -42,8 +43,9 @@ struct fm_flat {
     FM_VEC(struct fm_flat_row) rows;   /* in order of function id */
     FM_VEC(struct fm_flat_edge) edges; /* sorted by (callee, caller) */
     bool sampled;                      /* numbers are samples, not exact */
-    bool states; /* … of Fathom's sampler: samples and states are there, calls are all 0. Not set
+    bool states; /* … of Fathom's sampler: samples and states are there instead of calls. Not set
                     for a table of Python's sampler (pstats), where calls are samples */
+    bool beside; /* samples and states are there beside calls, whose times are exact */
 };
 
 /* Which part of a profile to add up; FM_NONE means all. */

@@ -9,7 +9,8 @@ struct unite {
     uint32_t *functions; /* of `from` → of `into` */
     uint32_t *processes;
     uint32_t *threads;
-    uint32_t first_new; /* processes of `into` from here on were only sampled */
+    uint32_t first_new;        /* processes of `into` from here on were only sampled */
+    uint32_t first_new_thread; /* … and threads, those of known processes included */
     struct fm_map children; /* (node, function) of `into` → node; C functions passed over */
 };
 
@@ -118,10 +119,32 @@ static void index_children(struct unite *u)
     }
 }
 
+/* Is all of a thread's time known exactly? Not of one that only the samples know (asyncio's tasks), nor where
+ * calls of some functions alone were recorded, for their lines. */
+static bool is_exact(const struct unite *u, uint32_t thread)
+{
+    uint32_t process = u->into->threads.data[thread].process;
+    return thread < u->first_new_thread && process < u->first_new &&
+           u->into->processes.data[process].calls;
+}
+
+/* Where samples bring the times, those of some calls must not be added to them. */
+static void forget_inexact_times(struct unite *u)
+{
+    struct fm_profile *p = u->into;
+    for (uint32_t i = 0; p->columns[FM_METRIC_TOTAL].data && i < p->nodes.len; i++) {
+        const struct fm_thread *thread = &p->threads.data[p->nodes.data[i].thread];
+        if (!is_exact(u, p->nodes.data[i].thread) && p->processes.data[thread->process].samples)
+            p->columns[FM_METRIC_TOTAL].data[i] = 0;
+    }
+}
+
 static void unite_trees(struct unite *u)
 {
     const struct fm_profile *from = u->from;
     fm_autofree uint32_t *place = fm_malloc((from->nodes.len + 1) * sizeof *place);
+    u->first_new_thread = (uint32_t)u->into->threads.len;
+    forget_inexact_times(u);
     for (size_t i = 0; i < from->threads.len; i++)
         u->threads[i] = find_thread(u, i);
     index_children(u);
@@ -138,29 +161,33 @@ static void unite_trees(struct unite *u)
                 *at = fm_profile_node(u->into, place[node->parent], u->functions[node->func]);
             place[i] = *at;
         }
-        bool only = u->into->threads.data[thread].process >= u->first_new;
-        for (int m = only ? 0 : FM_METRIC_SAMPLES; m < FM_METRIC_COUNT; m++)
+        for (int m = is_exact(u, thread) ? FM_METRIC_SAMPLES : 0; m < FM_METRIC_COUNT; m++)
             fm_profile_add(u->into, (enum fm_metric)m, place[i],
                            fm_profile_value(from, (enum fm_metric)m, i));
     }
 }
 
-/* Times of lines are exact where lines were recorded, else those of the samples are all there is. */
+/* Times of lines are exact in functions whose lines were recorded, else those of the samples are all there is. */
 static void unite_lines(struct unite *u)
 {
+    struct fm_map exact = { 0 }; /* (process, function) */
+    for (size_t i = 0; i < u->into->lines.rows.len; i++) {
+        const struct fm_line *row = &u->into->lines.rows.data[i];
+        fm_map_at(&exact, fm_map_pair(row->process, row->func), 0, NULL);
+    }
     for (size_t i = 0; i < u->from->lines.rows.len; i++) {
         const struct fm_line *row = &u->from->lines.rows.data[i];
-        uint32_t process = u->processes[row->process];
-        struct fm_line *line =
-            fm_lines_add(&u->into->lines, process, u->functions[row->func], row->line, false);
+        uint32_t process = u->processes[row->process], func = u->functions[row->func];
+        struct fm_line *line = fm_lines_add(&u->into->lines, process, func, row->line, false);
         line->samples = row->samples;
         for (int k = 0; k < FM_STATE_COUNT; k++)
             line->state_ns[k] = row->state_ns[k];
-        if (!u->into->processes.data[process].lines) {
+        if (!fm_map_find(&exact, fm_map_pair(process, func))) {
             line->total_ns = row->total_ns;
             line->self_ns = row->self_ns;
         }
     }
+    fm_map_release(&exact);
     fm_lines_sort(&u->into->lines);
 }
 

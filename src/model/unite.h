@@ -5,7 +5,9 @@
  * A process known to both stays one process with the trees of the exact recording; a sampled path is
  * looked up in them by its functions (calls of C functions, which samples do not show, are passed over)
  * and only added where it is missing. Samples and states are added to the nodes and lines; times stay
- * exact. A process that was only sampled comes with its own trees and times. Notes come along.
+ * exact. A process that was only sampled comes with its own trees and times, and so does a thread of a known
+ * process that only the samples have: that of asyncio's tasks. Where lines were recorded but not every call, times of
+ * trees are those of the samples, times of lines exact in the functions that have them. Notes come along.
  */
 #ifndef FM_MODEL_UNITE_H
 #define FM_MODEL_UNITE_H

@@ -215,6 +215,53 @@ static void test_threads(void **state)
     fm_profile_free(samples);
 }
 
+static void test_tasks(void **state)
+{
+    (void)state;
+    /* exact:   main(1, 100 ms) → sleep(2, 5)
+     * sampled: main 9 → sleep 1, and beside it the tasks: job 0 → sleep 40 */
+    for (int calls = 0; calls < 2; calls++) {
+        struct fm_profile *exact = fm_profile_new(), *samples = fm_profile_new();
+        uint32_t root = process(exact, 7, 1000, 9000, false);
+        uint32_t top = fx_node(exact, root, "main", 1, 100 * MS);
+        fm_profile_add(exact, FM_METRIC_TOTAL, root, 100 * MS);
+        uint32_t sleep = fx_node(exact, top, "sleep", 2, 5 * MS);
+        exact->processes.data[0].calls = calls;
+        uint32_t s_root = process(samples, 7, 1000, 9000, true);
+        fm_profile_add(samples, FM_METRIC_TOTAL, s_root, 10 * MS);
+        uint32_t s_top = sampled_node(samples, s_root, "main", 9, 10);
+        sampled_node(samples, s_top, "sleep", 1, 1);
+        struct fm_thread tasks = { .process = 0, .tid = 7, .start_ns = 1000,
+                                   .name = fm_profile_string(samples, "tasks") };
+        uint32_t t_root = samples->threads.data[fm_profile_thread(samples, &tasks)].root;
+        fm_profile_add(samples, FM_METRIC_TOTAL, t_root, 40 * MS);
+        sampled_node(samples, sampled_node(samples, t_root, "job", 0, 40), "sleep", 40, 40);
+
+        fm_profile_unite_samples(exact, samples);
+        assert_int_equal(exact->threads.len, 2);
+        uint32_t job = fx_child(exact, exact->threads.data[1].root, "job");
+        fx_expect_node(exact, job, 0, 40 * MS); /* what tasks waited for is only known of samples */
+        expect_samples(exact, fx_child(exact, job, "sleep"), 40);
+        /* Of some calls, recorded for their lines, there is no whole: the samples are one. */
+        fx_expect_node(exact, top, 1, (calls ? 100 : 10) * MS);
+        fx_expect_node(exact, sleep, 2, (calls ? 5 : 1) * MS);
+        struct fm_flat *flat = fm_flat_new(exact, NULL);
+        assert_int_equal(flat->states, !calls);
+        assert_int_equal(flat->beside, calls);
+        const struct fm_flat_row *row = fx_row(exact, flat, "sleep");
+        assert_int_equal(row->calls, 2);
+        assert_int_equal(row->total_ns, (calls ? 5 : 41) * MS); /* exact ones stay exact */
+        assert_int_equal(row->samples, 41);
+        assert_int_equal(fx_row(exact, flat, "job")->total_samples, 40);
+        fm_flat_free(flat);
+        flat = fm_flat_new(exact, &(struct fm_flat_scope){ FM_NONE, 1 });
+        assert_int_equal(fx_row(exact, flat, "sleep")->total_ns, 40 * MS);
+        fm_flat_free(flat);
+        fm_profile_free(exact);
+        fm_profile_free(samples);
+    }
+}
+
 static void add_line(struct fm_profile *p, const char *name, uint32_t number, int64_t hits,
                      int64_t total_ns, int64_t samples)
 {
@@ -237,7 +284,7 @@ static const struct fm_line *find_line(const struct fm_profile *p, uint32_t numb
 static void test_lines(void **state)
 {
     (void)state;
-    /* With exact lines, times stay exact; without, those of the samples are all there is. */
+    /* In a function with exact lines times stay exact; in others those of the samples are all there is. */
     for (int recorded = 0; recorded < 2; recorded++) {
         struct fm_profile *exact = fm_profile_new(), *samples = fm_profile_new();
         process(exact, 7, 1000, 9000, false);
@@ -247,9 +294,11 @@ static void test_lines(void **state)
         process(samples, 7, 1000, 9000, true);
         add_line(samples, "f", 3, 0, 40 * MS, 40);
         add_line(samples, "f", 4, 0, 2 * MS, 2);
+        add_line(samples, "g", 9, 0, 3 * MS, 3);
         fm_lines_sort(&samples->lines);
         fm_profile_unite_samples(exact, samples);
-        assert_int_equal(exact->lines.rows.len, 2);
+        assert_int_equal(exact->lines.rows.len, 3);
+        assert_int_equal(find_line(exact, 9)->total_ns, 3 * MS);
         const struct fm_line *three = find_line(exact, 3), *four = find_line(exact, 4);
         assert_int_equal(three->hits, recorded ? 5 : 0);
         assert_int_equal(three->total_ns, (recorded ? 50 : 40) * MS);
@@ -319,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_processes_of_one_number),
         cmocka_unit_test(test_both_parts_of_a_process),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_spots_waits_and_notes),
         cmocka_unit_test(test_nothing_and_nothing),
