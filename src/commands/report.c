@@ -12,6 +12,7 @@
 #include "formats/pstats.h"
 #include "formats/sources.h"
 #include "model/edit.h"
+#include "report/cost.h"
 
 /* The profile to report, and the table of its functions. */
 struct subject {
@@ -86,8 +87,8 @@ static int fail_without_lines(const struct fm_profile *p, const struct fm_report
 static int fail_without_samples(const struct fm_report_options *o, struct fm_error *err)
 {
     return fm_error_set(err, FM_UNSUPPORTED,
-                        "%s holds no samples: the program was not sampled, or its calls were "
-                        "recorded instead",
+                        "%s holds no samples: the program was not sampled, only its calls or lines "
+                        "were recorded",
                         o->files[0]);
 }
 
@@ -177,7 +178,8 @@ static bool is_asked_for(const struct fm_flat_row *row, void *data)
     if (!only->lines)
         return true;
     bool marked = is_marked(only->lines, row->func);
-    bool ran = row->calls > 0 || (only->lines->sampled && row->total_ns > 0);
+    bool ran = row->calls > 0 ||
+               ((only->lines->sampled || only->lines->beside) && row->total_ns > 0);
     return (marked || !only->marked) && (ran || (marked && !only->skip_zero));
 }
 
@@ -222,6 +224,16 @@ static void print(const struct fm_report *r, const struct fm_report_options *o)
     }
 }
 
+/* Let only the states that the user named count. Calls go with the others; what recording them cost stays. */
+static bool keep_states(struct fm_profile *p, unsigned states)
+{
+    for (uint32_t i = 0; i < p->processes.len; i++)
+        if (p->processes.data[i].sampled)
+            p->processes.data[i].own_ns =
+                (uint64_t)fm_cost_of(p, &(struct fm_flat_scope){ i, FM_NONE }).added_ns;
+    return fm_samples_keep_states(p, states);
+}
+
 /* Open what is to be shown and decide what of it, if the user did not. */
 static int open_subject(struct subject *s, struct fm_report_options *o, struct fm_error *err)
 {
@@ -233,7 +245,7 @@ static int open_subject(struct subject *s, struct fm_report_options *o, struct f
     /* A file of another tool names its sources but does not hold them. */
     if (fm_part_is_of_lines(o->part) && !s->p->processes.len && !s->p->sources.len)
         fm_sources_embed(s->p);
-    if (o->states && !fm_samples_keep_states(s->p, o->states))
+    if (o->states && !keep_states(s->p, o->states))
         return fail_without_samples(o, err);
     return fm_report_options_settle(o, s->p->lines.marked.len > 0, err);
 }

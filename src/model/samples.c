@@ -101,8 +101,7 @@ static void keep_in_node(struct fm_profile *p, uint32_t node, unsigned states)
     if (p->columns[FM_METRIC_SAMPLES].data)
         p->columns[FM_METRIC_SAMPLES].data[node] =
             scaled(p->columns[FM_METRIC_SAMPLES].data[node], kept_ns, all_ns);
-    if (p->columns[FM_METRIC_TOTAL].data)
-        p->columns[FM_METRIC_TOTAL].data[node] = kept_ns; /* those of callees follow */
+    fm_profile_add(p, FM_METRIC_TOTAL, node, kept_ns); /* those of callees follow */
 }
 
 static void keep_in_line(struct fm_line *row, unsigned states)
@@ -117,12 +116,30 @@ static void keep_in_line(struct fm_line *row, unsigned states)
     }
     row->samples = scaled(row->samples, kept_ns, all_ns);
     row->total_ns = row->self_ns = kept_ns;
+    row->hits = row->min_ns = row->max_ns = row->suspended_ns = 0;
+    row->histogram = FM_NONE;
 }
 
 static bool is_sampled(const struct fm_profile *p, uint32_t process)
 {
-    return process != FM_NONE && p->processes.data[process].sampled &&
-           !p->processes.data[process].calls;
+    return process != FM_NONE && p->processes.data[process].sampled;
+}
+
+/* Calls and their exact times know no states: of a process that has both, the samples are what is left. */
+static void drop_calls(struct fm_profile *p)
+{
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        if (!is_sampled(p, p->threads.data[p->nodes.data[i].thread].process))
+            continue;
+        for (int m = 0; m < FM_METRIC_SAMPLES; m++)
+            if (p->columns[m].data)
+                p->columns[m].data[i] = 0;
+    }
+    for (size_t i = 0; i < p->processes.len; i++) {
+        struct fm_process *process = &p->processes.data[i];
+        if (process->sampled)
+            process->calls = process->c_calls = process->lines = false;
+    }
 }
 
 static void keep_beside_trees(struct fm_profile *p, unsigned states)
@@ -145,6 +162,7 @@ bool fm_samples_keep_states(struct fm_profile *p, unsigned states)
         any = any || is_sampled(p, i);
     if (!any)
         return false;
+    drop_calls(p);
     for (uint32_t i = 0; i < p->nodes.len; i++)
         if (is_sampled(p, p->threads.data[p->nodes.data[i].thread].process))
             keep_in_node(p, i, states);

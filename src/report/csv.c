@@ -15,8 +15,13 @@
 static void put_rows(const struct fm_report *r)
 {
     fputs("function,file,line,calls,primitive_calls,resumes,self_s,total_s,min_s,max_s,"
-          "suspended_s\r\n",
+          "suspended_s",
           r->out);
+    if (r->flat->beside)
+        fputs(",samples,total_samples", r->out);
+    if (r->flat->beside)
+        fm_csv_put_state_titles(r);
+    fputs("\r\n", r->out);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         const struct fm_flat_row *f = &r->flat->rows.data[r->selection.rows.data[i]];
         fm_csv_put_function(r, f->func);
@@ -27,6 +32,10 @@ static void put_rows(const struct fm_report *r)
         fm_csv_put_seconds(r, f->min_ns);
         fm_csv_put_seconds(r, f->max_ns);
         fm_csv_put_seconds(r, f->suspended_ns);
+        if (r->flat->beside) {
+            fprintf(r->out, ",%lld,%lld", (long long)f->samples, (long long)f->total_samples);
+            fm_csv_put_states(r, f->state_ns);
+        }
         fputs("\r\n", r->out);
     }
 }
@@ -83,7 +92,9 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
                 (long long)fm_profile_value(b->p, FM_METRIC_RESUMES, step->node));
     fm_csv_put_seconds(r, b->self_ns[step->node]);
     fm_csv_put_seconds(r, b->total_ns[step->node]);
-    if (r->flat->states) {
+    if (r->flat->beside)
+        fprintf(r->out, ",%lld", (long long)fm_profile_value(b->p, FM_METRIC_SAMPLES, step->node));
+    if (r->flat->states || r->flat->beside) {
         int64_t states[FM_STATE_COUNT];
         fm_states_of_node(b->p, step->node, states);
         fm_csv_put_states(r, states);
@@ -98,7 +109,9 @@ static void put_tree(const struct fm_report *r)
     fm_branches_init(&b, r->p);
     fprintf(r->out, "node,parent,thread,depth,function,file,line,%s,self_s,total_s",
             r->flat->states ? "samples" : "calls,resumes");
-    if (r->flat->states)
+    if (r->flat->beside)
+        fputs(",samples", r->out);
+    if (r->flat->states || r->flat->beside)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
@@ -116,10 +129,12 @@ static void put_tree(const struct fm_report *r)
 static void put_threads(const struct fm_report *r)
 {
     const struct fm_profile *p = r->p;
-    bool sampled = r->flat->states;
-    fm_autofree struct fm_thread_states *states = sampled ? fm_thread_states_new(p) : NULL;
-    fprintf(r->out, "process,thread,name,wall_s,cpu_s,%s", sampled ? "samples" : "calls");
-    if (sampled)
+    bool sampled = r->flat->states, beside = r->flat->beside;
+    fm_autofree struct fm_thread_states *states =
+        sampled || beside ? fm_thread_states_new(p) : NULL;
+    fprintf(r->out, "process,thread,name,wall_s,cpu_s,%s%s", sampled ? "samples" : "calls",
+            beside ? ",samples" : "");
+    if (states)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
     for (uint32_t i = 0; i < p->threads.len; i++) {
@@ -133,7 +148,9 @@ static void put_threads(const struct fm_report *r)
         fm_csv_put_seconds(r, (int64_t)t->cpu_ns);
         int64_t events = sampled ? states[i].samples : e.calls + e.c_calls + e.resumes;
         fprintf(r->out, ",%lld", (long long)events);
-        if (sampled)
+        if (beside)
+            fprintf(r->out, ",%lld", (long long)states[i].samples);
+        if (states)
             fm_csv_put_states(r, states[i].state_ns);
         fputs("\r\n", r->out);
     }
@@ -185,20 +202,25 @@ static void put_line(const struct fm_report *r, const struct fm_linetable *table
     } else {
         fputs(",,,,,,", r->out);
     }
+    if (r->lines->beside) {
+        fprintf(r->out, ",%lld", (long long)row->samples);
+        fm_csv_put_states(r, row->state_ns);
+    }
     fm_csv_put_source(r, text, row->line);
     fputs("\r\n", r->out);
 }
 
 static void put_line_titles(const struct fm_report *r)
 {
-    if (!r->lines->sampled) {
-        fputs("function,file,first_line,line,hits,time_s,percent,self_s,min_s,max_s,p50_s,p99_s,"
-              "suspended_s,source\r\n",
-              r->out);
-        return;
-    }
-    fputs("function,file,first_line,line,samples,time_s,percent,self_s", r->out);
-    fm_csv_put_state_titles(r);
+    fputs(r->lines->sampled
+              ? "function,file,first_line,line,samples,time_s,percent,self_s"
+              : "function,file,first_line,line,hits,time_s,percent,self_s,min_s,max_s,p50_s,p99_s,"
+                "suspended_s",
+          r->out);
+    if (r->lines->beside)
+        fputs(",samples", r->out);
+    if (r->lines->sampled || r->lines->beside)
+        fm_csv_put_state_titles(r);
     fputs(",source\r\n", r->out);
 }
 

@@ -5,7 +5,8 @@
  * Columns about generators and coroutines appear only when a row has something to say there.
  *
  * Of samples there are no calls; instead there is how many ended in the function, how far the share
- * may be off, and what the threads were doing then.
+ * may be off, and what the threads were doing then. Where both were recorded, calls and times are exact and the samples
+ * add what the threads were doing.
  */
 #include "report/number.h"
 #include "report/report.h"
@@ -40,6 +41,8 @@ static void add_row(struct fm_table *t, const struct fm_report *r, uint32_t row,
         fm_table_cell(t, FM_COLOR_NONE,
                       f->suspended_ns ? fm_number_time(text, f->suspended_ns) : "");
     }
+    if (r->flat->beside)
+        fm_states_cell(t, f->state_ns);
     fm_table_cell_pair(t, FM_COLOR_NAME, fm_names_function(r->names, row),
                        fm_names_place(r->names, row));
 }
@@ -128,11 +131,17 @@ void fm_report_functions(const struct fm_report *r)
         fm_table_column(&t, "resumes", FM_TABLE_RIGHT);
         fm_table_column(&t, "suspended", FM_TABLE_RIGHT);
     }
+    if (r->flat->beside)
+        fm_table_column(&t, "states", FM_TABLE_LEFT);
     fm_table_column(&t, "function", FM_TABLE_FLEXIBLE);
-    int64_t all_ns = fm_flat_total(r->flat).self_ns;
-    for (size_t i = 0; i < shown; i++)
+    int64_t all_ns = fm_flat_total(r->flat).self_ns, states[FM_STATE_COUNT] = { 0 };
+    for (size_t i = 0; i < shown; i++) {
         add_row(&t, r, r->selection.rows.data[i], all_ns, suspends);
+        fm_states_add(states, r->flat->rows.data[r->selection.rows.data[i]].state_ns);
+    }
     fm_table_print(&t, r->out);
     fm_table_release(&t);
+    if (r->flat->beside)
+        fm_states_print_legend(&r->style, r->out, states);
     print_count(r);
 }

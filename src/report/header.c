@@ -91,7 +91,9 @@ static void add_lines(const struct fm_report *r, struct fm_buffer *line)
         if (row->process == FM_NONE || in_scope(r, row->process))
             hits = fm_sum(hits, row->hits);
     }
-    add_counted(line, hits, "line hit", "line hits");
+    bool sampled = r->flat->states || r->flat->beside; /* then lines may be those of samples */
+    if (hits || !sampled)
+        add_counted(line, hits, "line hit", "line hits");
 }
 
 static void print_size(const struct fm_report *r)
@@ -119,7 +121,7 @@ static void print_size(const struct fm_report *r)
         add_counted(&line, total.primitive, "sample", "samples");
     else if (!states && !fm_linetables_are_all(r->p)) /* calls of functions with lines say little */
         add_counted(&line, total.calls, "call", "calls");
-    if (fm_linetables_exist(r->p) && !states)
+    if (fm_linetables_exist(r->p))
         add_lines(r, &line);
     if (!wall && !fm_linetables_are_all(r->p)) {
         snprintf(text, sizeof text, "%s in functions", fm_number_time(number, total.self_ns));
@@ -173,7 +175,7 @@ static void print_sampling(const struct fm_report *r)
     if (!sampling.any)
         return;
     fm_sampling_describe(&sampling, &line);
-    fm_sampling_describe_error(&sampling, &error);
+    fm_sampling_describe_error(&sampling, r->flat->beside ? "states" : "shares", &error);
     size_t width = fm_text_width(line.data, line.len) + 2 + fm_text_width(error.data, error.len);
     bool one_line = r->style.width <= 0 || width <= (size_t)r->style.width;
     fm_buffer_addf(&line, "%s%s", one_line ? "; " : ";\n", error.data);

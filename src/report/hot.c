@@ -52,7 +52,7 @@ void fm_hotlines_init(struct fm_hotlines *hot, const struct fm_report *r)
         uint32_t index = r->selection.rows.data[i];
         const struct fm_linetable *table = &r->lines->all.data[index];
         for (size_t k = 0; k < table->n; k++) {
-            if (table->rows[k].hits > 0 || (r->lines->sampled && table->rows[k].total_ns > 0))
+            if (fm_line_ran(r->lines, &table->rows[k]))
                 fm_vec_push(&hot->all, ((struct fm_hotline){ index, &table->rows[k] }));
         }
     }
@@ -120,8 +120,9 @@ static void add_row(struct fm_table *t, const struct fm_report *r, const struct 
         add_time(t, r, scale, line->row->self_ns);
     add_time(t, r, scale, line->row->total_ns);
     int64_t seen = r->lines->sampled ? line->row->samples : line->row->hits;
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(number, seen));
-    if (r->lines->sampled)
+    bool unknown = r->lines->beside && !seen; /* the function's lines were not recorded */
+    fm_table_cell(t, FM_COLOR_NONE, unknown ? "" : fm_number_count(number, seen));
+    if (r->lines->sampled || r->lines->beside)
         fm_states_cell(t, line->row->state_ns);
     fm_buffer_addf(&place, "%s:%u", fm_names_file(r->names, line->table), line->row->line);
     fm_table_cell(t, FM_COLOR_DIM, place.data);
@@ -159,12 +160,13 @@ void fm_report_hot(const struct fm_report *r)
     }
     fm_table_column(&t, time_title, FM_TABLE_RIGHT);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
-    if (r->lines->sampled) {
+    bool states_shown = r->lines->sampled || r->lines->beside;
+    if (r->lines->sampled)
         fm_table_column(&t, "Samples", FM_TABLE_OPTIONAL);
-        fm_table_column(&t, "States", FM_TABLE_LEFT);
-    } else {
+    else
         fm_table_column(&t, "Hits", FM_TABLE_RIGHT);
-    }
+    if (states_shown)
+        fm_table_column(&t, "States", FM_TABLE_LEFT);
     fm_table_column(&t, "Line", FM_TABLE_LEFT);
     fm_table_column(&t, "Line Contents", FM_TABLE_TEXT);
     for (size_t i = 0; i < hot.all.len; i++) {
@@ -172,7 +174,7 @@ void fm_report_hot(const struct fm_report *r)
         fm_states_add(states, hot.all.data[i].row->state_ns);
     }
     fm_table_print(&t, r->out);
-    if (r->lines->sampled)
+    if (states_shown)
         fm_states_print_legend(&r->style, r->out, states);
     print_count(r, &hot);
     fm_table_release(&t);

@@ -37,7 +37,7 @@ static void add_edges(struct page *page, const struct fm_edges *edges, uint32_t 
             fm_json_add_member(out, "self_ns", all[i].self_ns);
             fm_json_add_member(out, "total_ns", all[i].total_ns);
         }
-        if (r->flat->states) {
+        if (r->flat->states || r->flat->beside) {
             fm_json_add_member(out, "samples", all[i].samples);
             fm_json_add_member(out, "total_samples", all[i].total_samples);
         }
@@ -79,7 +79,7 @@ static void add_rows(struct page *page, enum fm_part part)
         fm_json_add_member(out, "min_ns", f->min_ns);
         fm_json_add_member(out, "max_ns", f->max_ns);
         fm_json_add_member(out, "suspended_ns", f->suspended_ns);
-        if (r->flat->states || part == FM_PART_STATES)
+        if (r->flat->states || r->flat->beside || part == FM_PART_STATES)
             add_samples(page, f);
         if (with_edges)
             add_edges(page, &edges, row);
@@ -113,7 +113,7 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
     fm_json_add_member(out, "total_ns", b->total_ns[step->node]);
     fm_json_add_member(out, "suspended_ns",
                        fm_profile_value(b->p, FM_METRIC_SUSPENDED, step->node));
-    if (page->r->flat->states) {
+    if (page->r->flat->states || page->r->flat->beside) {
         int64_t states[FM_STATE_COUNT];
         fm_states_of_node(b->p, step->node, states);
         fm_json_add_member(out, "samples", fm_profile_value(b->p, FM_METRIC_SAMPLES, step->node));

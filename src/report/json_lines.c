@@ -19,7 +19,7 @@ static void add_numbers(struct fm_buffer *out, const struct fm_report *r, const 
     if (!r->lines->detailed)
         return;
     fm_json_add_member(out, "self_ns", row->self_ns);
-    if (r->lines->sampled) {
+    if (r->lines->sampled || r->lines->beside) {
         fm_json_add_member(out, "samples", row->samples);
         fm_json_add_states(out, "states_ns", row->state_ns);
     }
@@ -54,7 +54,7 @@ static void add_table(struct fm_buffer *out, const struct fm_report *r, uint32_t
     fm_json_add_member(out, "total_ns", table->time_ns);
     if (r->lines->detailed)
         fm_json_add_member(out, "self_ns", table->self_ns);
-    if (r->lines->sampled)
+    if (r->lines->sampled || r->lines->beside)
         fm_json_add_member(out, "samples", table->samples);
     if (!r->view.summarize) {
         if (!text)
@@ -113,7 +113,7 @@ static void add_files(struct fm_buffer *out, const struct fm_report *r)
             fm_json_add_member(out, "line", line->line);
             fm_json_add_member(out, "hits", line->hits);
             fm_json_add_member(out, "self_ns", line->self_ns);
-            if (r->lines->sampled) {
+            if (r->lines->sampled || r->lines->beside) {
                 fm_json_add_member(out, "samples", line->samples);
                 fm_json_add_states(out, "states_ns", line->state_ns);
             }

@@ -100,7 +100,7 @@ struct fm_line_columns fm_line_columns_for(const struct fm_line_columns *asked,
     if (!tables->sampled)
         add_column(&columns, FM_LINE_PERHIT);
     add_column(&columns, FM_LINE_PERCENT);
-    if (tables->sampled)
+    if (tables->sampled || tables->beside)
         add_column(&columns, FM_LINE_STATES);
     for (int i = 0; i < asked->n; i++)
         add_column(&columns, asked->list[i]);

@@ -218,7 +218,7 @@ void fm_report_lines(const struct fm_report *r)
     int64_t states[FM_STATE_COUNT] = { 0 };
     for (size_t i = 0; i < r->selection.rows.len && !r->view.summarize; i++) {
         const struct fm_linetable *table = &r->lines->all.data[r->selection.rows.data[i]];
-        for (size_t k = 0; k < table->n && r->lines->sampled; k++)
+        for (size_t k = 0; k < table->n && (r->lines->sampled || r->lines->beside); k++)
             fm_states_add(states, table->rows[k].state_ns);
         if (i)
             fputc('\n', r->out);

@@ -1,6 +1,8 @@
 /* Tables of lines; see linetable.h. */
 #include "report/linetable.h"
 
+#include "report/sampling.h"
+
 static bool in_scope(const struct fm_flat_scope *scope, uint32_t process)
 {
     return scope->process == FM_NONE || scope->process == process;
@@ -9,6 +11,15 @@ static bool in_scope(const struct fm_flat_scope *scope, uint32_t process)
 static int64_t span_ns(uint64_t start_ns, uint64_t end_ns)
 {
     return start_ns && end_ns > start_ns ? (int64_t)(end_ns - start_ns) : 0;
+}
+
+/* The time of all samples, which with asyncio's tasks is more than that of the threads. */
+static int64_t sampled_ns_of(const struct fm_flat *flat)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < flat->rows.len; i++)
+        sum = fm_sum(sum, fm_states_sum(flat->rows.data[i].state_ns));
+    return sum;
 }
 
 /* All time of the threads: of their trees if every call was recorded, else from start to end; of
@@ -33,6 +44,8 @@ static int64_t program_ns_of(const struct fm_linetables *t, const struct fm_flat
     }
     for (size_t i = 0; i < t->united.rows.len; i++)
         lines_ns = fm_sum(lines_ns, t->united.rows.data[i].self_ns);
+    if (flat->beside && sampled_ns_of(flat) > tree_ns)
+        tree_ns = sampled_ns_of(flat);
     if ((calls || flat->states) && tree_ns > 0)
         return tree_ns;
     return threads_ns ? threads_ns : wall_ns ? wall_ns : lines_ns;
@@ -56,12 +69,21 @@ static void settle_sampled(struct fm_lines *lines)
 {
     for (size_t i = 0; i < lines->rows.len; i++) {
         struct fm_line *row = &lines->rows.data[i];
-        int64_t own_ns = 0;
-        for (int s = 0; s < FM_STATE_COUNT; s++)
-            own_ns = fm_sum(own_ns, row->state_ns[s]);
-        row->self_ns = row->self_ns ? row->self_ns : own_ns;
+        row->self_ns = row->self_ns ? row->self_ns : fm_states_sum(row->state_ns);
         row->total_ns = row->total_ns > row->self_ns ? row->total_ns : row->self_ns;
     }
+}
+
+/* Of the processes in scope: samples, hits, or both? A recording of calls may have lines of samples alone. */
+static void tell_samples(struct fm_linetables *t, const struct fm_flat *flat)
+{
+    bool samples = flat->states, hits = false;
+    for (size_t i = 0; i < t->united.rows.len; i++) {
+        samples = samples || t->united.rows.data[i].samples;
+        hits = hits || t->united.rows.data[i].hits;
+    }
+    t->sampled = samples && !hits;
+    t->beside = samples && hits;
 }
 
 static void add_table(struct fm_linetables *t, uint32_t func, size_t first, size_t n)
@@ -116,10 +138,15 @@ static void settle_times(struct fm_linetables *t, const struct fm_flat *flat)
         if (at == flat->rows.len)
             return;
         const struct fm_flat_row *row = &flat->rows.data[at];
-        if (row->func != table->func || row->total_ns <= 0 || row->total_ns >= table->time_ns)
+        bool exact = table->hits > 0; /* the lines' times; otherwise they are those of samples */
+        int64_t total_ns =
+            exact || !flat->beside ? row->total_ns : fm_states_sum(row->total_state_ns);
+        if (row->func != table->func || total_ns <= 0 || total_ns >= table->time_ns)
             continue;
-        table->time_ns = row->total_ns;
-        t->flat.rows.data[i].total_ns = row->total_ns;
+        if (exact && flat->states && row->calls == row->primitive)
+            continue; /* the function's own time is that of samples */
+        table->time_ns = total_ns;
+        t->flat.rows.data[i].total_ns = total_ns;
     }
 }
 
@@ -130,7 +157,7 @@ struct fm_linetables *fm_linetables_new(const struct fm_profile *p,
     struct fm_linetables *t = fm_calloc(1, sizeof *t);
     t->p = p;
     t->united = fm_lines_united(p, scope->process);
-    t->sampled = flat->states;
+    tell_samples(t, flat);
     if (t->sampled)
         settle_sampled(&t->united);
     t->detailed = add_detail(&t->united);

@@ -7,7 +7,8 @@
  *
  * `flat` presents these functions as rows to fm_query_run and fm_names_new, one per table and in
  * the same order: calls are hits, total and self are the lines'. Where processes were sampled, lines
- * have samples and states instead of hits.
+ * have samples and states instead of hits; where lines were recorded as well, beside them: then times are exact in the
+ * functions that have hits, and those of samples in others.
  */
 #ifndef FM_REPORT_LINETABLE_H
 #define FM_REPORT_LINETABLE_H
@@ -34,6 +35,7 @@ struct fm_linetables {
     struct fm_flat flat;
     struct fm_texts *texts;
     bool sampled;  /* there are samples instead of hits */
+    bool beside;   /* there are both */
     bool detailed; /* there is more than hits and time; if not, self is set to time */
     bool any_marked;
     int64_t program_ns; /* what a line's share of the program is a share of */
@@ -44,6 +46,12 @@ struct fm_linetables *fm_linetables_new(const struct fm_profile *p,
                                         const struct fm_flat_scope *scope,
                                         const struct fm_flat *flat);
 void fm_linetables_free(struct fm_linetables *tables);
+
+/* Did the line run, as far as is known? */
+static inline bool fm_line_ran(const struct fm_linetables *tables, const struct fm_line *row)
+{
+    return row->hits > 0 || ((tables->sampled || tables->beside) && row->total_ns > 0);
+}
 
 /* Is there anything to make tables of? */
 static inline bool fm_linetables_exist(const struct fm_profile *p)

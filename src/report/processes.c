@@ -23,13 +23,17 @@ static void add_process(struct fm_table *t, const struct fm_report *r, uint32_t 
     fm_table_cell(t, process->exit_status > 0 ? FM_COLOR_WARN : FM_COLOR_NONE,
                   process->exit_status < 0 ? "?" : text);
     if (process->sampled && !process->calls) {
-        fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, (int64_t)process->samples));
+        fm_table_cell(t, FM_COLOR_NONE,
+                      r->flat->beside ? "" : fm_number_count(text, (int64_t)process->samples));
     } else if (process->profiled) {
         struct fm_events e = fm_events_of(r->p, i, FM_NONE);
         fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, e.calls + e.c_calls + e.resumes));
     } else {
         fm_table_cell(t, FM_COLOR_WARN, "unprofiled");
     }
+    if (r->flat->beside)
+        fm_table_cell(t, FM_COLOR_NONE,
+                      process->sampled ? fm_number_count(text, (int64_t)process->samples) : "");
     uint32_t command = process->command ? process->command : process->exe;
     fm_table_cell(t, FM_COLOR_NAME, fm_profile_text(r->p, command));
 }
@@ -44,6 +48,8 @@ void fm_report_processes(const struct fm_report *r)
     fm_table_column(&t, "wall", FM_TABLE_RIGHT);
     fm_table_column(&t, "exit", FM_TABLE_RIGHT);
     fm_table_column(&t, r->flat->states ? "samples" : "calls", FM_TABLE_RIGHT);
+    if (r->flat->beside)
+        fm_table_column(&t, "samples", FM_TABLE_RIGHT);
     fm_table_column(&t, "command", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < r->p->processes.len; i++) {
         if (r->scope.process == FM_NONE || r->scope.process == i)

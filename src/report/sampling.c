@@ -36,15 +36,17 @@ static int64_t clamp(uint64_t value)
     return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
-/* For how long each process was watched: the time of its longest thread, and no longer than it ran.
- */
-static int64_t watched_ns(const struct fm_profile *p, uint32_t process)
+/* For how long each process was watched: the time of its longest thread, and no longer than it ran. Beside calls,
+ * the time of a thread is theirs, which begin later; its states have that of the samples. */
+static int64_t watched_ns(const struct fm_profile *p, uint32_t process,
+                          const struct fm_thread_states *states)
 {
     const struct fm_process *q = &p->processes.data[process];
     int64_t most_ns = 0;
     for (size_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *thread = &p->threads.data[i];
-        int64_t ns = fm_profile_value(p, FM_METRIC_TOTAL, thread->root);
+        int64_t ns = fm_states_sum(states[i].state_ns);
+        ns = q->calls && ns ? ns : fm_profile_value(p, FM_METRIC_TOTAL, thread->root);
         if (thread->process == process && ns > most_ns)
             most_ns = ns;
     }
@@ -86,11 +88,12 @@ struct fm_sampling fm_sampling_of(const struct fm_profile *p, const struct fm_fl
 {
     struct fm_sampling s = { 0 };
     int64_t watched = 0;
+    fm_autofree struct fm_thread_states *states = fm_thread_states_new(p);
     for (uint32_t i = 0; i < p->processes.len; i++) {
         if (!p->processes.data[i].sampled || !in_scope(p, scope, i))
             continue;
         add_process(&s, &p->processes.data[i], scope->thread == FM_NONE);
-        watched = fm_sum(watched, watched_ns(p, i));
+        watched = fm_sum(watched, watched_ns(p, i, states));
     }
     if (!s.any)
         return s;
@@ -179,13 +182,14 @@ void fm_sampling_describe(const struct fm_sampling *s, struct fm_buffer *out)
     fm_buffer_addf(out, ", %s lost", fm_number_count(number, s->lost));
 }
 
-void fm_sampling_describe_error(const struct fm_sampling *s, struct fm_buffer *out)
+void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
+                                struct fm_buffer *out)
 {
     if (s->samples > 0)
-        fm_buffer_addf(out, "shares are right within ± %.1f %% (95 %%)",
+        fm_buffer_addf(out, "%s are right within ± %.1f %% (95 %%)", what,
                        fmax(fm_sampling_error_max(s->samples) * 100, 0.1));
     else
-        fm_buffer_add_text(out, "there are no shares to tell");
+        fm_buffer_addf(out, "there are no %s to tell", what);
 }
 
 void fm_sampling_describe_cost(const struct fm_sampling *s, struct fm_buffer *out)

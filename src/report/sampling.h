@@ -41,7 +41,8 @@ char *fm_sampling_write_error(char *out, int64_t part, int64_t whole);
 /* The header's sentences: "12,345 samples at 1,000 Hz (wall), 3 partial, 0 lost", "shares are right
  * within ± 0.9 % (95 %)", and what watching cost. */
 void fm_sampling_describe(const struct fm_sampling *s, struct fm_buffer *out);
-void fm_sampling_describe_error(const struct fm_sampling *s, struct fm_buffer *out);
+void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
+                                struct fm_buffer *out); /* "shares"; "states" beside exact times */
 void fm_sampling_describe_cost(const struct fm_sampling *s, struct fm_buffer *out);
 
 /* ---- states ---- */

@@ -13,14 +13,19 @@ void fm_report_threads(const struct fm_report *r)
     struct fm_table t;
     char text[FM_NUMBER_BYTES];
     int64_t all_ns[FM_STATE_COUNT] = { 0 };
-    fm_autofree struct fm_thread_states *states = r->flat->states ? fm_thread_states_new(p) : NULL;
+    bool beside = r->flat->beside; /* samples, beside calls */
+    fm_autofree struct fm_thread_states *states =
+        r->flat->states || beside ? fm_thread_states_new(p) : NULL;
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
     fm_table_column(&t, "thread", FM_TABLE_RIGHT);
     fm_table_column(&t, "wall", FM_TABLE_RIGHT);
     fm_table_column(&t, "CPU", FM_TABLE_RIGHT);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
-    fm_table_column(&t, states ? "samples" : "calls", FM_TABLE_RIGHT);
+    if (beside || !states)
+        fm_table_column(&t, "calls", FM_TABLE_RIGHT);
+    if (states)
+        fm_table_column(&t, "samples", FM_TABLE_RIGHT);
     if (states)
         fm_table_column(&t, "states", FM_TABLE_LEFT);
     fm_table_column(&t, "name", FM_TABLE_FLEXIBLE);
@@ -40,9 +45,11 @@ void fm_report_threads(const struct fm_report *r)
         fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, (int64_t)thread->cpu_ns));
         fm_table_cell(&t, fm_color_heat((double)thread->cpu_ns, (double)wall_ns),
                       fm_number_percent(text, (double)thread->cpu_ns, (double)wall_ns));
-        int64_t events = states ? states[i].samples : e.calls + e.c_calls + e.resumes;
-        fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(text, events));
+        int64_t calls = e.calls + e.c_calls + e.resumes;
+        if (beside || !states) /* what was only sampled has none */
+            fm_table_cell(&t, FM_COLOR_NONE, calls || !beside ? fm_number_count(text, calls) : "");
         if (states) {
+            fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(text, states[i].samples));
             fm_states_cell(&t, states[i].state_ns);
             fm_states_add(all_ns, states[i].state_ns);
         }

@@ -13,7 +13,8 @@ struct page {
     struct fm_table table;
     uint32_t *row_of; /* by function: its row in the table, for its name */
     int64_t all_ns, least_ns;
-    int64_t *samples; /* by node, callees included; NULL if calls are shown */
+    int64_t *samples; /* by node, callees included; NULL if there are none */
+    bool calls;       /* are shown, perhaps beside samples */
     int indent_max;   /* deeper levels are marked by their number instead */
 };
 
@@ -51,7 +52,10 @@ static void show_hidden(struct page *page, const struct fm_step *step)
     fm_table_cell(t, FM_COLOR_DIM,
                   fm_number_percent(text, (double)step->hidden_ns, (double)page->all_ns));
     fm_table_cell(t, FM_COLOR_DIM, "");
-    fm_table_cell(t, FM_COLOR_DIM, "");
+    if (page->calls)
+        fm_table_cell(t, FM_COLOR_DIM, "");
+    if (page->samples)
+        fm_table_cell(t, FM_COLOR_DIM, "");
     add_lines(page, &lines, step);
     snprintf(text, sizeof text, "%u more", step->hidden);
     fm_table_cell_branch(t, FM_COLOR_DIM, fm_buffer_text(&lines), text, "");
@@ -77,10 +81,11 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
                   step->depth ? fm_number_time(text, b->self_ns[step->node]) : "");
     int64_t calls = fm_profile_value(p, FM_METRIC_CALLS, step->node) +
                     fm_profile_value(p, FM_METRIC_RESUMES, step->node);
+    if (page->calls)
+        fm_table_cell(t, FM_COLOR_NONE,
+                      step->depth && (calls || !page->samples) ? fm_number_count(text, calls) : "");
     if (page->samples)
         fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, page->samples[step->node]));
-    else
-        fm_table_cell(t, FM_COLOR_NONE, step->depth ? fm_number_count(text, calls) : "");
     add_lines(page, &lines, step);
     uint32_t row = page->row_of[node->func];
     if (!step->depth) {
@@ -111,7 +116,8 @@ void fm_report_tree(const struct fm_report *r)
 {
     struct page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
     struct fm_branches b;
-    if (r->flat->states)
+    page.calls = !r->flat->states;
+    if (r->flat->states || r->flat->beside)
         page.samples = samples_new(r->p);
     fm_branches_init(&b, r->p);
     page.row_of = fm_malloc(r->p->functions.len * sizeof *page.row_of);
@@ -122,7 +128,10 @@ void fm_report_tree(const struct fm_report *r)
     fm_table_column(&page.table, "total", FM_TABLE_RIGHT);
     fm_table_column(&page.table, "%", FM_TABLE_RIGHT);
     fm_table_column(&page.table, "self", FM_TABLE_RIGHT);
-    fm_table_column(&page.table, page.samples ? "samples" : "calls", FM_TABLE_RIGHT);
+    if (page.calls)
+        fm_table_column(&page.table, "calls", FM_TABLE_RIGHT);
+    if (page.samples)
+        fm_table_column(&page.table, "samples", FM_TABLE_RIGHT);
     fm_table_column(&page.table, "function", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
         if (fm_branches_shows(r->p, &r->scope, i))

@@ -27,6 +27,7 @@ MANNERS = launch.program("manners.py")
 ENDS = launch.program("ends.py")
 CHILDREN = launch.program("sampled_children.py")
 COMBINED = launch.program("sampled_combined.py")
+TASKS = launch.program("sampled_tasks.py")
 SAMPLE = ("--sample",)
 TOO_SHORT = "fathom run: no Python was profiled in this run\n"
 WAYS = "normally exit7 exit_text _exit3 exception interrupt abort segfault sigterm sigkill".split()
@@ -335,3 +336,60 @@ def test_samples_beside_calls_and_lines(python, tmp_path):
     [called] = [row for (name, _), row in lines.items()
                 if name == "work" and "turn()" in row["source"]]
     assert called["hits"] == 2 * 3
+
+
+def test_reports_of_samples_beside_calls(python, tmp_path):
+    """Every report uses what is there: calls with their states, lines and processor time of the samples."""
+    path = tmp_path / "o.fathom"
+    done = launch.run(COMBINED, python=python, output=path, collectors=("--sample", "--calls"))
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    [turn] = [row for row in recordings.report(path)["functions"] if row["name"] == "turn"]
+    assert turn["calls"] == 6 and turn["samples"] > 0 and sum(turn["states_ns"].values()) > 0
+    hottest = recordings.report(path, "--hot", "1")["lines"]
+    assert [row["function"]["name"] for row in hottest] == ["turn"] and hottest[0]["samples"] > 0
+    running = recordings.report(path, "--cpu")
+    [turn] = [row for row in running["functions"] if row["name"] == "turn"]
+    assert running["sampled"] and turn["calls"] == 0
+    assert turn["self_ns"] == turn["states_ns"]["python"] + turn["states_ns"]["c"] > 0
+    assert all(thread["states_ns"]["other"] == 0
+               for thread in recordings.report(path, "--cpu", "--threads")["threads"])
+    for words in ((), ("--hot", "3"), ("--lines=turn",), ("--cpu",), ("--threads",), ("--tree",),
+                  ("--processes",), ("--annotate",), ("--csv",), ("--csv", "--threads")):
+        shown = launch.fathom("report", path, *words)
+        assert shown.returncode == 0 and "amples" in shown.stdout, (words, shown)
+        assert "line hits" not in shown.stdout
+    shown = launch.fathom("report", path).stdout
+    assert "states are right within" in shown and "shares are right" not in shown
+
+
+@pytest.mark.parametrize("exact", ["--calls", "--lines"])
+def test_tasks_beside_calls_or_lines(exact, python, tmp_path):
+    """Two tasks slept 0.4 s each: known of samples alone; what was called and began is exact."""
+    path = tmp_path / "o.fathom"
+    done = launch.run(TASKS, python=python, output=path, collectors=(exact, "--tasks"))
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    rows = recordings.report(path, "--tree", "--min", "0")["tree"]
+    by_node = {row["node"]: row for row in rows}
+    roots = [row for row in rows if row["parent"] is None]
+    assert len(roots) == 2, "the main thread, and its tasks"
+    naps = [row for row in rows if row["name"] == "nap"
+            and by_node[row["parent"]]["name"] == "job" and top_of(row, by_node) == roots[1]]
+    slept_ns = sum(row["total_ns"] for row in naps)
+    # Not less than half: the tasks are seen late, when the loop is busy; not more than both slept.
+    assert 0.4e9 < slept_ns < 1.7e9
+    [turn] = [row for row in recordings.report(path)["functions"] if row["name"] == "turn"]
+    assert turn["calls"] == 1
+    if exact == "--calls":
+        assert 0.2e9 <= turn["total_ns"] < 0.4e9, "once, exactly, not with its task's samples"
+    else:
+        lines = recordings.report(path, "--lines=turn")["functions"][0]["lines"]
+        assert lines[0]["hits"] == 1 and sum(row["total_ns"] for row in lines) < 0.4e9
+    [tasks] = [row for row in recordings.report(path, "--threads")["threads"]
+               if row["name"].startswith("asyncio tasks")]
+    assert tasks["samples"] > 0 and tasks["calls"] == 0
+
+
+def top_of(row, by_node):
+    while row["parent"] is not None:
+        row = by_node[row["parent"]]
+    return row

@@ -375,6 +375,37 @@ static void test_keep_states_scales(void **state)
     fm_profile_free(p);
 }
 
+/* Calls and samples at once: main was called once and took 100 ns, the samples say 20 in Python and 30 in C. Calls know
+ * no states: only what was sampled in C is left. */
+static void test_keep_states_beside_calls(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t top = fx_node(p, fx_thread(p, 7), "main", 1, 100);
+    fm_profile_add(p, FM_METRIC_SAMPLES, top, 5);
+    fm_profile_add(p, FM_METRIC_STATE_PYTHON, top, 20);
+    fm_profile_add(p, FM_METRIC_STATE_C, top, 30);
+    p->processes.data[0].calls = p->processes.data[0].sampled = true;
+    struct fm_line *row = fm_lines_add(&p->lines, 0, fx_function(p, "main"), 10, true);
+    *row = (struct fm_line){ .func = row->func, .line = 10, .hits = 4, .total_ns = 100, .self_ns = 100,
+                             .min_ns = 1, .max_ns = 50, .samples = 5, .histogram = row->histogram,
+                             .state_ns = { [FM_STATE_PYTHON] = 20, [FM_STATE_C] = 30 } };
+    struct fm_flat *flat = fm_flat_new(p, NULL);
+    assert_true(flat->beside && !flat->states && !flat->sampled);
+    fm_flat_free(flat);
+    assert_true(fm_samples_keep_states(p, 1u << FM_STATE_C));
+    expect_node(p, top, 3, 30, FM_STATE_C, 30);
+    flat = fm_flat_new(p, NULL);
+    assert_true(flat->states && !flat->beside);
+    fx_expect_row(p, flat, "main", 0, 0, 30, 30);
+    fm_flat_free(flat);
+    assert_int_equal(p->lines.rows.data[0].hits, 0);
+    assert_int_equal(p->lines.rows.data[0].total_ns, 30);
+    assert_int_equal(p->lines.rows.data[0].max_ns, 0);
+    assert_int_equal(p->lines.rows.data[0].samples, 3);
+    fm_profile_free(p);
+}
+
 /* ---- how it is told ---- */
 
 /* Wilson score intervals as published: 5 of 10: 0.2366 to 0.7634; 1 of 10: 0.0179 to 0.4042; none
@@ -420,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_reshaping),
         cmocka_unit_test(test_keep_states), cmocka_unit_test(test_keep_states_scales),
         cmocka_unit_test(test_error),       cmocka_unit_test(test_states_as_text),
+        cmocka_unit_test(test_keep_states_beside_calls),
     };
     return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
 }
