@@ -217,7 +217,8 @@ static void join_samples(struct fm_profile *into, const char *folder,
         struct fm_process *process = &sampled->processes.data[i];
         const struct fm_join_ending *known = ending_of(process->pid, endings, n_endings);
         if (known && known->end_ns >= process->start_ns) {
-            process->exit_status = known->exit_status;
+            if (known->exit_status >= 0) /* the sampler may know what the launcher does not */
+                process->exit_status = known->exit_status;
             process->end_ns = known->end_ns;
         }
     }

@@ -328,12 +328,12 @@ int fm_verb_run(int argc, char **argv)
         release(&run);
         return status;
     }
-    run.exit_status = fm_watch_shell_status(wait_status);
+    run.exit_status = fm_exit_status_of_wait(wait_status);
     int not_written = finish(&run);
     release(&run);
     fflush(NULL);
     if (WIFSIGNALED(wait_status))
         fm_relay_die(WTERMSIG(wait_status));
-    status = fm_watch_shell_status(wait_status);
+    status = fm_exit_status_of_wait(wait_status);
     return status ? status : not_written;
 }

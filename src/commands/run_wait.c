@@ -61,7 +61,7 @@ int fm_run_wait(struct fm_relay *relay, struct fm_watch *watch, pid_t pid,
     struct fm_watched *program = fm_watch_add(watch, pid);
     if (program->end_ns == 0)
         program->end_ns = fm_clock_ns();
-    program->exit_status = fm_watch_shell_status(status);
+    program->exit_status = fm_exit_status_of_wait(status);
     wait_for_others(relay, watch);
     return status;
 }

@@ -49,6 +49,8 @@ static void take_numbers(struct fm_process *process, const struct fm_process *sa
     process->samples_partial = sampled->samples_partial;
     process->samples_lost = sampled->samples_lost;
     process->sampler_cpu_ns = sampled->sampler_cpu_ns;
+    if (process->exit_status < 0)
+        process->exit_status = sampled->exit_status;
 }
 
 static void unite_processes(struct unite *u)

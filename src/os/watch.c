@@ -7,24 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 #define MAX_STATUS_FDS 256 /* ended processes whose descriptor is kept for their status */
-
-/* Linux's struct pidfd_info in its first size; older headers do not have it. */
-struct pidfd_info_64 {
-    uint64_t mask, cgroup_id;
-    uint32_t pid, tgid, ppid, ids[8];
-    int32_t exit_code;
-};
-_Static_assert(sizeof(struct pidfd_info_64) == 64, "the size is part of the request number");
-#define GET_PIDFD_INFO _IOWR(0xFF, 11, struct pidfd_info_64)
-#define PIDFD_INFO_WITH_EXIT 8u
 
 void fm_watch_init(struct fm_watch *watch, const char *folder)
 {
@@ -36,17 +23,10 @@ void fm_watch_init(struct fm_watch *watch, const char *folder)
     }
 }
 
-static void forget_fd(struct fm_watched *watched)
-{
-    if (watched->fd >= 0)
-        close(watched->fd);
-    watched->fd = -1;
-}
-
 void fm_watch_release(struct fm_watch *watch)
 {
     for (size_t i = 0; i < watch->list.len; i++)
-        forget_fd(&watch->list.data[i]);
+        fm_exit_watch_close(&watch->list.data[i].exit);
     fm_vec_release(&watch->list);
     if (watch->inotify_fd >= 0)
         close(watch->inotify_fd);
@@ -57,7 +37,7 @@ void fm_watch_release(struct fm_watch *watch)
 /* Has it neither been seen to end nor been too late to watch? */
 static int is_running(const struct fm_watched *watched)
 {
-    return watched->fd >= 0 && watched->end_ns == 0;
+    return watched->exit.fd >= 0 && watched->end_ns == 0;
 }
 
 struct fm_watched *fm_watch_add(struct fm_watch *watch, pid_t pid)
@@ -66,7 +46,7 @@ struct fm_watched *fm_watch_add(struct fm_watch *watch, pid_t pid)
         if (watch->list.data[i].pid == pid)
             return &watch->list.data[i];
     struct fm_watched watched = { .pid = pid, .exit_status = -1 };
-    watched.fd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
+    fm_exit_watch_open(&watched.exit, pid);
     fm_vec_push(&watch->list, watched);
     return &watch->list.data[watch->list.len - 1];
 }
@@ -109,20 +89,11 @@ static void read_names(struct fm_watch *watch)
     }
 }
 
-int32_t fm_watch_shell_status(int wait_status)
-{
-    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 static void ask_status(struct fm_watched *watched)
 {
-    struct pidfd_info_64 info = { .mask = PIDFD_INFO_WITH_EXIT };
-    if (watched->fd < 0 || watched->exit_status >= 0)
-        return;
-    if (ioctl(watched->fd, GET_PIDFD_INFO, &info) == 0 && (info.mask & PIDFD_INFO_WITH_EXIT)) {
-        watched->exit_status = fm_watch_shell_status(info.exit_code);
-        forget_fd(watched);
-    }
+    if (watched->exit_status < 0 &&
+        fm_exit_watch_status(&watched->exit, watched->pid, &watched->exit_status))
+        fm_exit_watch_close(&watched->exit);
 }
 
 void fm_watch_ask_statuses(struct fm_watch *watch)
@@ -146,8 +117,8 @@ static void see_ends(struct fm_watch *watch, const struct pollfd *fds, const siz
     }
     for (size_t i = watch->list.len; i > 0; i--) {
         struct fm_watched *watched = &watch->list.data[i - 1];
-        if (watched->end_ns && watched->fd >= 0 && ++kept > MAX_STATUS_FDS)
-            forget_fd(watched);
+        if (watched->end_ns && watched->exit.fd >= 0 && ++kept > MAX_STATUS_FDS)
+            fm_exit_watch_close(&watched->exit);
     }
 }
 
@@ -159,7 +130,7 @@ int fm_watch_wait(struct fm_watch *watch, int extra_fd, int timeout_ms)
     for (size_t i = 0; i < watch->list.len; i++)
         if (is_running(&watch->list.data[i])) {
             who[count] = i;
-            fds[count++] = (struct pollfd){ .fd = watch->list.data[i].fd, .events = POLLIN };
+            fds[count++] = (struct pollfd){ .fd = watch->list.data[i].exit.fd, .events = POLLIN };
         }
     struct pollfd *inotify = &fds[count], *extra = &fds[count + 1];
     *inotify = (struct pollfd){ .fd = watch->inotify_fd, .events = POLLIN };

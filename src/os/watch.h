@@ -3,8 +3,8 @@
  *
  * Model. Processes make themselves known by files "PID.…" in the run's folder. For each process id
  * that appears, a pidfd is opened, which becomes readable at the instant the process ends, whoever
- * its parent is. Kernels since 6.15 also tell its exit status through it, once its parent has
- * collected it. Where something is too old or refused, ends and statuses just stay unknown.
+ * its parent is; exit_status.h asks it how. Where something is too old or refused, ends and statuses just stay
+ * unknown.
  *
  * Threads: none.
  */
@@ -16,10 +16,11 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
+#include "os/exit_status.h"
 
 struct fm_watched {
     pid_t pid;
-    int fd;              /* pidfd, −1 once there is nothing more to learn from it */
+    struct fm_exit_watch exit; /* closed once there is nothing more to learn from it */
     uint64_t end_ns;     /* CLOCK_MONOTONIC; 0 while it runs, or if it ended unseen */
     int32_t exit_status; /* as a shell shows it; −1 if unknown */
     bool records;        /* it has a live store */
@@ -49,8 +50,5 @@ size_t fm_watch_recording(const struct fm_watch *watch);
 
 /* Ask once more for the exit statuses that were not known when the processes ended. */
 void fm_watch_ask_statuses(struct fm_watch *watch);
-
-/* A wait status (as from waitpid) as a shell shows it: 128 + signal, or the exit status. */
-int32_t fm_watch_shell_status(int wait_status);
 
 #endif

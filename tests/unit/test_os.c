@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cpython/marks.h"
 #include "os/library.h"
 #include "os/elf.h"
+#include "os/exit_status.h"
 #include "os/image.h"
 #include "os/maps.h"
 #include "os/newborn.h"
@@ -464,6 +466,65 @@ static void test_library_that_is_not_there(void **state)
     assert_string_equal(other.text, "Mathematics (libm.so.6) lacks fm_no_such_function");
 }
 
+/* ---- how a process ended ---- */
+
+/* A child that waits for the other end of a pipe to be closed and ends with `status`. */
+static pid_t child_of_status(int status, int *ret_fd)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[1]);
+        while (read(ends[0], &byte, 1) < 0)
+            ;
+        _exit(status);
+    }
+    close(ends[0]);
+    *ret_fd = ends[1];
+    return pid;
+}
+
+/* Since 6.15 a pidfd tells the status of what was collected. */
+static bool kernel_keeps_status(void)
+{
+    struct utsname name;
+    int major = 0, minor = 0;
+    assert_int_equal(uname(&name), 0);
+    assert_int_equal(sscanf(name.release, "%d.%d", &major, &minor), 2);
+    return major > 6 || (major == 6 && minor >= 15);
+}
+
+static void test_exit_status(void **state)
+{
+    (void)state;
+    for (int status = 0; status < 3; status++) { /* 0 and 1, and killed */
+        int fd, expected = status == 2 ? 128 + SIGKILL : status;
+        int32_t told = -1;
+        siginfo_t info;
+        struct fm_exit_watch w;
+        pid_t pid = child_of_status(status, &fd);
+        fm_exit_watch_open(&w, pid);
+        assert_false(fm_exit_watch_status(&w, pid, &told)); /* it runs */
+        if (status == 2)
+            kill(pid, SIGKILL);
+        close(fd);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        assert_true(fm_exit_watch_status(&w, pid, &told)); /* nobody collected it yet */
+        assert_int_equal(told, expected);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        told = -1;
+        assert_int_equal(fm_exit_watch_status(&w, pid, &told), kernel_keeps_status());
+        assert_int_equal(told, kernel_keeps_status() ? expected : -1);
+        fm_exit_watch_close(&w);
+        fm_exit_watch_close(&w); /* once more does no harm */
+        fm_exit_watch_open(&w, pid);
+        assert_int_equal(w.fd, -1); /* too late */
+        assert_false(fm_exit_watch_status(&w, pid, &told));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +541,7 @@ int main(void)
         cmocka_unit_test(test_process_facts),
         cmocka_unit_test(test_process_with_a_strange_name),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_exit_status),
         cmocka_unit_test(test_newborn),
         cmocka_unit_test(test_newborn_by_listing),
         cmocka_unit_test(test_newborn_after_wrap),

@@ -131,6 +131,7 @@ static void test_only_sampled(void **state)
     fm_profile_unite_samples(exact, samples);
     assert_int_equal(exact->processes.len, 2);
     assert_int_equal(exact->processes.data[1].pid, 8);
+    assert_int_equal(exact->processes.data[1].exit_status, -1);
     assert_string_equal(fm_profile_text(exact, exact->processes.data[1].version), "3.13.0");
     assert_false(exact->processes.data[0].sampled);
     expect_samples(exact, top, 0);
@@ -162,6 +163,24 @@ static void test_processes_of_one_number(void **state)
     expect_samples(exact, old, 0);
     expect_samples(exact, fx_child(exact, exact->threads.data[3].root, "main"), 5);
     assert_int_equal(exact->threads.data[3].process, 3);
+    fm_profile_free(exact);
+    fm_profile_free(samples);
+}
+
+static void test_exit_status(void **state)
+{
+    (void)state;
+    /* The exact recording does not know how process 7 ended, and knows of process 8. */
+    struct fm_profile *exact = fm_profile_new(), *samples = fm_profile_new();
+    for (uint32_t pid = 7; pid < 9; pid++) {
+        process(exact, pid, 1000, 9000, false);
+        process(samples, pid, 1000, 9000, true);
+        samples->processes.data[pid - 7].exit_status = 3;
+    }
+    exact->processes.data[0].exit_status = -1;
+    fm_profile_unite_samples(exact, samples);
+    assert_int_equal(exact->processes.data[0].exit_status, 3);
+    assert_int_equal(exact->processes.data[1].exit_status, 0);
     fm_profile_free(exact);
     fm_profile_free(samples);
 }
@@ -366,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_only_sampled),
         cmocka_unit_test(test_processes_of_one_number),
+        cmocka_unit_test(test_exit_status),
         cmocka_unit_test(test_both_parts_of_a_process),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_tasks),
