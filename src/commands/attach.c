@@ -23,11 +23,11 @@
 #include "commands/facts.h"
 #include "commands/run_output.h"
 #include "commands/sample_options.h"
+#include "commands/save_times.h"
 #include "commands/verb.h"
 #include "report/summary.h"
 
 #define SUMMARY_ROWS 15
-#define FIRST_SAVE_NS 5000000000u
 #define MAX_CONTROL_BYTES 8192
 
 static const char help[] =
@@ -55,7 +55,8 @@ struct attach {
     struct fm_profile *facts;
     int signals;
     bool stop;
-    uint64_t start_ns, next_save_ns;
+    uint64_t start_ns;
+    struct fm_save_times times;
     struct fm_buffer control;
 };
 
@@ -107,15 +108,13 @@ static struct fm_profile *profile_now(struct attach *a)
     return p;
 }
 
-/* Write it, and do so again when 200 times as long has passed as it took, at least. */
 static int save(struct attach *a, struct fm_error *err)
 {
     uint64_t begin_ns = fm_clock_ns();
     struct fm_profile *p = profile_now(a);
     int rc = fm_run_output_write(&a->output, p, err);
     fm_profile_free(p);
-    uint64_t took_ns = fm_clock_ns() - begin_ns;
-    a->next_save_ns = begin_ns + FIRST_SAVE_NS + took_ns * 200;
+    fm_save_times_done(&a->times, begin_ns, fm_clock_ns());
     return rc;
 }
 
@@ -212,8 +211,8 @@ static void wait_for_end(struct attach *a)
         struct fm_error err = FM_ERROR_INIT;
         uint64_t now_ns = fm_clock_ns();
         int timeout_ms = a->rounds ? 1
-                         : a->next_save_ns > now_ns ? (int)((a->next_save_ns - now_ns) / 1000000) + 1
-                                                    : 0;
+                         : a->times.next_ns > now_ns ? (int)((a->times.next_ns - now_ns) / 1000000) + 1
+                                                     : 0;
         poll(fds, 3, timeout_ms);
         if (fds[0].revents)
             on_signal(a);
@@ -221,7 +220,7 @@ static void wait_for_end(struct attach *a)
             on_control(a);
         if (fds[1].revents)
             break;
-        if (fm_clock_ns() >= a->next_save_ns && save(a, &err) < 0)
+        if (fm_clock_ns() >= a->times.next_ns && save(a, &err) < 0)
             complain(&err);
     }
     fm_sampler_stop(a->sampler);
@@ -256,7 +255,7 @@ static int begin(struct attach *a, struct fm_error *err)
     if (fm_run_output_open(&a->output, a->watch.output, a->watch.force, &names, a->facts, err) < 0)
         return err->status;
     a->start_ns = fm_clock_ns();
-    a->next_save_ns = a->start_ns + FIRST_SAVE_NS;
+    fm_save_times_begin(&a->times, a->start_ns);
     int rc = fm_sampler_start(a->sampler, err);
     if (rc == 0 && a->ready_fd >= 0) {
         dprintf(a->ready_fd, "attached\n");

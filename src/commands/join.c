@@ -200,19 +200,23 @@ static const struct fm_join_ending *ending_of(uint32_t pid, const struct fm_join
     return NULL;
 }
 
-/* What was sampled from outside meanwhile, united with what the processes recorded themselves. */
-static void join_samples(struct fm_profile *into, const char *folder,
-                         const struct fm_join_ending *endings, size_t n_endings)
+/* What the sampler wrote into the folder; NULL if there is nothing. */
+static struct fm_profile *open_samples(struct fm_profile *into, const char *folder)
 {
     struct fm_error err = FM_ERROR_INIT;
     fm_autofree char *path = fm_path_join(folder, FM_RUN_SAMPLES_FILE);
     if (access(path, F_OK) != 0)
-        return;
+        return NULL;
     struct fm_profile *sampled = fm_profile_open(path, &err);
-    if (!sampled) {
+    if (!sampled)
         fm_profile_note(into, FM_NONE, "lost", 1, err.text);
-        return;
-    }
+    return sampled;
+}
+
+/* What was sampled from outside meanwhile, united with what the processes recorded themselves. */
+static void join_samples(struct fm_profile *into, struct fm_profile *sampled,
+                         const struct fm_join_ending *endings, size_t n_endings)
+{
     for (size_t i = 0; i < sampled->processes.len; i++) {
         struct fm_process *process = &sampled->processes.data[i];
         const struct fm_join_ending *known = ending_of(process->pid, endings, n_endings);
@@ -223,10 +227,9 @@ static void join_samples(struct fm_profile *into, const char *folder,
         }
     }
     fm_profile_unite_samples(into, sampled);
-    fm_profile_free(sampled);
 }
 
-int fm_join_folder(struct fm_profile *into, const char *folder,
+int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profile *sampled,
                    const struct fm_join_ending *endings, size_t n_endings, struct fm_error *err)
 {
     FM_VEC(struct store) stores = { 0 };
@@ -255,7 +258,10 @@ int fm_join_folder(struct fm_profile *into, const char *folder,
     }
     fm_vec_release(&stores);
     closedir(dir);
-    join_samples(into, folder, endings, n_endings);
+    struct fm_profile *opened = sampled ? NULL : open_samples(into, folder);
+    if (sampled || opened)
+        join_samples(into, sampled ? sampled : opened, endings, n_endings);
+    fm_profile_free(opened);
     fm_sources_embed(into);
     return 0;
 }

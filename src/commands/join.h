@@ -1,7 +1,7 @@
 /*
  * Joins what the processes of a run left in its folder into one profile: PID.N.live stores (with
- * their .more files) and PID.N.unprofiled notes, in order of PID and N, then samples.fathom, which the
- * sampler wrote.
+ * their .more files) and PID.N.unprofiled notes, in order of PID and N, then what was sampled: the sampler's own
+ * profile, or samples.fathom, which it wrote.
  *
  * The sources of the code that ran are taken in, too, as long as they are still there.
  *
@@ -27,8 +27,8 @@ struct fm_join_ending {
 
 /* Add every process in `folder` to `into`. A process may have several stores, one per program it
  * executed: the last takes the ending. A store that cannot be read becomes a note of kind "lost";
- * only a folder that cannot be read is an error. */
-int fm_join_folder(struct fm_profile *into, const char *folder,
+ * only a folder that cannot be read is an error. `sampled` is changed; NULL: that of the folder. */
+int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profile *sampled,
                    const struct fm_join_ending *endings, size_t n_endings, struct fm_error *err);
 
 #endif

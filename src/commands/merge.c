@@ -33,12 +33,20 @@ static const struct option options[] = {
 static int gather(struct fm_profile *into, const char *folder, struct fm_error *err)
 {
     size_t before = into->processes.len, notes = into->notes.len;
-    if (fm_join_folder(into, folder, NULL, 0, err) < 0)
+    if (fm_join_folder(into, folder, NULL, NULL, 0, err) < 0)
         return err->status;
     if (into->processes.len == before && into->notes.len == notes)
-        return fm_error_set(err, FM_NOT_RECORDING, "the folder %s holds no live stores", folder);
+        return fm_error_set(err, FM_NOT_RECORDING,
+                            "the folder %s holds no live stores and no samples: nothing was "
+                            "recorded there, or not long enough to be saved",
+                            folder);
+    bool sampled = false;
+    for (size_t i = before; i < into->processes.len; i++)
+        sampled = sampled || into->processes.data[i].sampled;
     fm_profile_note(into, FM_NONE, "recovered", 1,
-                    "the run was cut off; this is what its processes had recorded");
+                    sampled ? "the run was cut off; this is what its processes had recorded, and what was "
+                              "sampled until it was last saved"
+                            : "the run was cut off; this is what its processes had recorded");
     return 0;
 }
 

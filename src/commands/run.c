@@ -151,7 +151,8 @@ static void on_flush(void *data)
     struct run *run = data;
     struct fm_error err = FM_ERROR_INIT;
     fm_watch_scan(&run->watch);
-    struct fm_profile *p = fm_run_samples_save(&run->samples, &err) < 0 ? NULL : join(run, &err);
+    struct fm_profile *p = join(run, &err);
+    on_due(run);
     if (!p || fm_run_output_write(&run->output, p, &err) < 0)
         fm_verb_fail("run", &err);
     fm_profile_free(p);
@@ -199,10 +200,12 @@ static struct fm_profile *join(struct run *run, struct fm_error *err)
         snprintf(text, sizeof text, "%d", (int)run->exit_status);
         fm_profile_fact(p, "exit", text);
     }
-    if (fm_join_folder(p, run->folder.path, endings.data, endings.len, err) < 0) {
+    struct fm_profile *sampled = fm_run_samples_profile(&run->samples);
+    if (fm_join_folder(p, run->folder.path, sampled, endings.data, endings.len, err) < 0) {
         fm_profile_free(p);
         p = NULL;
     }
+    fm_profile_free(sampled);
     if (p && run->options.lines)
         fm_run_lines_note(p, run->options.patterns);
     fm_vec_release(&endings);
@@ -263,22 +266,40 @@ static void report(const struct run *run, const struct fm_profile *p, size_t run
         say("Recorded to %s; next: fathom report %s", run->output.path, run->output.path);
 }
 
+/* The folder of the run stays: what was sampled must be in it as well. Says so if it cannot be put there; false if nothing
+ * of the run is kept then. */
+static bool keep_samples(struct run *run)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    bool others = run->options.calls || run->options.lines;
+    if (fm_run_samples_save(&run->samples, &err) == 0)
+        return true;
+    say("fathom run: %s were not kept: %s",
+        run->samples.saved ? "the samples since they were last saved" : "the samples", err.text);
+    return others || run->samples.saved;
+}
+
 /* Join, write, report, tidy up. 0, or the exit status for a recording that was not written. */
 static int finish(struct run *run)
 {
     struct fm_error err = FM_ERROR_INIT;
     size_t running = fm_watch_recording(&run->watch);
-    struct fm_profile *p =
-        fm_run_samples_finish(&run->samples, &err) < 0 ? NULL : join(run, &err);
+    fm_run_samples_stop(&run->samples);
+    struct fm_profile *p = join(run, &err);
     if (!p || fm_run_output_write(&run->output, p, &err) < 0) {
         fm_profile_free(p);
         fm_verb_fail("run", &err);
-        say("fathom run: what was recorded is kept in %s; `fathom merge %s -o NAME` reads it",
-            run->folder.path, run->folder.path);
+        if (keep_samples(run))
+            say("fathom run: what was recorded is kept in %s; `fathom merge %s -o NAME` reads it",
+                run->folder.path, run->folder.path);
+        else
+            fm_folder_remove(&run->folder);
         return fm_status_exit(FM_CANNOT_WRITE);
     }
     if (running == 0)
         fm_folder_remove(&run->folder);
+    else
+        keep_samples(run);
     report(run, p, running);
     fm_profile_free(p);
     return 0;

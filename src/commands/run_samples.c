@@ -6,21 +6,19 @@
 #include "formats/format.h"
 #include "os/path.h"
 
-#define SAVE_NS 5000000000u
-
 int fm_run_samples_start(struct fm_run_samples *s, const struct fm_sampler_options *options, pid_t pid,
                          const struct fm_folder *folder, struct fm_error *err)
 {
     s->sampler = fm_sampler_new(options);
     s->path = fm_path_join(folder->path, FM_RUN_SAMPLES_FILE);
-    s->next_save_ns = fm_clock_ns() + SAVE_NS;
+    fm_save_times_begin(&s->times, fm_clock_ns());
     fm_sampler_expect(s->sampler, pid);
     return fm_sampler_start(s->sampler, err);
 }
 
 uint64_t fm_run_samples_due_ns(const struct fm_run_samples *s)
 {
-    return s->sampler ? s->next_save_ns : UINT64_MAX;
+    return s->sampler ? s->times.next_ns : UINT64_MAX;
 }
 
 int fm_run_samples_save(struct fm_run_samples *s, struct fm_error *err)
@@ -31,16 +29,20 @@ int fm_run_samples_save(struct fm_run_samples *s, struct fm_error *err)
     struct fm_profile *p = fm_sampler_profile(s->sampler);
     int rc = fm_profile_write(p, s->path, NULL, true, err);
     fm_profile_free(p);
-    /* A large recording is written less often: this takes half a percent of the time at most. */
-    s->next_save_ns = begin_ns + SAVE_NS + (fm_clock_ns() - begin_ns) * 200;
+    s->saved = s->saved || rc == 0;
+    fm_save_times_done(&s->times, begin_ns, fm_clock_ns());
     return rc;
 }
 
-int fm_run_samples_finish(struct fm_run_samples *s, struct fm_error *err)
+struct fm_profile *fm_run_samples_profile(struct fm_run_samples *s)
+{
+    return s->sampler ? fm_sampler_profile(s->sampler) : NULL;
+}
+
+void fm_run_samples_stop(struct fm_run_samples *s)
 {
     if (s->sampler)
         fm_sampler_stop(s->sampler);
-    return fm_run_samples_save(s, err);
 }
 
 void fm_run_samples_release(struct fm_run_samples *s)

@@ -181,6 +181,82 @@ def test_saved_while_it_runs(tmp_path):
         process.stderr.close()
 
 
+def test_saved_from_the_first_second_on(tmp_path):
+    """Killed together with its launcher: what was sampled until it was last saved is in the folder."""
+    process = launch.start(launch.FATHOM, "run", "-q", "--python", PYTHON, "-o", tmp_path / "o.fathom",
+                           "-c", spin("busy", 60), start_new_session=True)
+    try:
+        end = time.monotonic() + launch.TIMEOUT
+        while not (launch.run_folders() and os.path.exists(launch.run_folders()[0] + "/samples.fathom")):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    done = launch.fathom("merge", tmp_path / "o.fathom", "-o", tmp_path / "all.fathom")
+    assert (done.returncode, done.stderr) == (0, "")
+    recording = sampled.Recording(tmp_path / "all.fathom")
+    recording.named("busy")
+    assert recording.processes[0]["wall_ns"] < 5e9, "it did not take long until it was saved"
+    assert any("sampled until" in note["text"] for note in recording.notes)
+
+
+def test_nothing_was_saved_yet(tmp_path):
+    process = launch.start(launch.FATHOM, "run", "-q", "--python", PYTHON, "-o", tmp_path / "o.fathom",
+                           "-c", "print('runs', flush=True); import time; time.sleep(60)",
+                           start_new_session=True)
+    process.stdout.readline()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    done = launch.fathom("merge", tmp_path / "o.fathom", "-o", tmp_path / "all.fathom")
+    if done.returncode == 0:
+        pytest.skip("the machine was so slow that a second had passed")
+    assert done.returncode == 4 and "no live stores and no samples" in done.stderr
+
+
+# A program that makes it impossible to write the samples into the folder of its run, or its recording.
+SPOIL = """import os, sys, time
+def busy():
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end: pass
+busy()
+for path in sys.argv[1:]:
+    if os.path.exists(path): os.unlink(path)
+    os.mkdir(path)
+    open(path + "/full", "w").close()
+"""
+
+
+def spoiled(tmp_path, *which):
+    """Run SPOIL for these of "samples" and "output"."""
+    code = SPOIL.replace("sys.argv[1:]", repr(
+        [str(tmp_path / "o.fathom")] if "output" in which else []) + (
+        " + [os.environ['FATHOM_TMPDIR'] + '/' + os.listdir(os.environ['FATHOM_TMPDIR'])[0]"
+        " + '/samples.fathom']" if "samples" in which else ""))
+    return run("-c", code, python=PYTHON, output=tmp_path / "o.fathom")
+
+
+def test_samples_that_cannot_be_saved_are_recorded(tmp_path):
+    """The folder of the run takes no samples: the recording has them nevertheless."""
+    done = spoiled(tmp_path, "samples")
+    assert (done.returncode, done.stderr) == (0, "")
+    sampled.Recording(tmp_path / "o.fathom").named("busy")
+
+
+def test_recording_that_cannot_be_written_is_kept(tmp_path):
+    done = spoiled(tmp_path, "output")
+    assert done.returncode == 8 and "is kept in" in done.stderr
+    [folder] = launch.run_folders()
+    assert launch.fathom("merge", folder, "-o", tmp_path / "all.fathom").returncode == 0
+    sampled.Recording(tmp_path / "all.fathom").named("busy")
+
+
+def test_samples_that_are_lost_are_not_called_kept(tmp_path):
+    done = spoiled(tmp_path, "output", "samples")
+    assert done.returncode == 8 and "the samples were not kept: " in done.stderr
+    assert "is kept in" not in done.stderr
+
+
 def test_from_the_first_instruction_on(any_python, tmp_path):
     """Threads are listed before they have run anything; they are not forgotten then."""
     done = run("-c", spin("busy", 0.5), python=any_python, output=tmp_path / "o.fathom")
