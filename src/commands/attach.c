@@ -244,7 +244,6 @@ static void take_signals(struct attach *a)
 static int begin(struct attach *a, struct fm_error *err)
 {
     struct fm_run_names names = { "attach", a->watch.pid };
-    take_signals(a);
     a->sampler = fm_sampler_new(&a->watch.sampling);
     if (fm_sampler_add(a->sampler, a->watch.pid, err) < 0)
         return err->status;
@@ -289,9 +288,12 @@ int fm_verb_attach(int argc, char **argv)
     struct attach a = { .ready_fd = -1, .control_fd = -1, .signals = -1 };
     struct fm_error err = FM_ERROR_INIT;
     struct fm_watch_verb verb = { "attach", help, take_own, &a };
+    take_signals(&a); /* before anything that takes time: who knows our number may signal from now on */
     int status = fm_watch_options_parse(&a.watch, &verb, argc, argv);
-    if (status >= 0)
+    if (status >= 0) {
+        close(a.signals);
         return status;
+    }
     a.watch.sampling.duration_ns = a.duration_ns;
     if (begin(&a, &err) < 0) {
         status = fm_verb_fail("attach", &err);

@@ -103,10 +103,9 @@ static int prepare(struct run *run, struct fm_error *err)
     int status = fm_run_command_init(&run->command, run->options.python, run->options.command, err);
     if (status)
         return status;
-    if (fm_folder_make(&run->folder, err) < 0 || prepare_environment(run, err) < 0 ||
-        fm_relay_init(&run->relay, err) < 0)
+    if (fm_folder_make(&run->folder, err) < 0 || prepare_environment(run, err) < 0)
         return FM_RUN_OWN_FAILURE;
-    run->relay.kept = run->options.flush_signal;
+    fm_relay_mark(&run->relay);
     char **entries = run->environment.entries ? run->environment.entries : environ;
     if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, entries, &run->relay, err) < 0)
         return FM_RUN_OWN_FAILURE;
@@ -335,10 +334,16 @@ int fm_verb_run(int argc, char **argv)
     struct fm_error err = FM_ERROR_INIT;
     int wait_status = 0;
     hold_standard_descriptors();
-    int status = fm_run_options_parse(&run.options, argc, argv);
-    if (status >= 0)
-        return status;
-    status = prepare(&run, &err);
+    /* Signals first: they are for the program, which is to get them, or would leave a folder that nobody removes. */
+    int status = fm_relay_init(&run.relay, &err) < 0 ? FM_RUN_OWN_FAILURE : 0;
+    int parsed = fm_run_options_parse(&run.options, argc, argv);
+    if (parsed >= 0) {
+        fm_relay_release(&run.relay);
+        return parsed;
+    }
+    run.relay.kept = run.options.flush_signal;
+    if (status == 0)
+        status = prepare(&run, &err);
     if (status == 0)
         status = execute(&run, &wait_status, &err);
     if (status) {

@@ -266,8 +266,7 @@ static int watch(struct top *t, struct fm_error *err)
         return err->status;
     t->status.start_ns = t->status.now.now_ns = fm_clock_ns();
     t->status.now.cpu_ns = fm_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if (block_signals(t, err) < 0 || fm_sampler_start(t->sampler, err) < 0 ||
-        fm_screen_open(err) < 0) {
+    if (fm_sampler_start(t->sampler, err) < 0 || fm_screen_open(err) < 0) {
         fm_run_output_cancel(&t->output);
         return err->status;
     }
@@ -280,9 +279,13 @@ int fm_verb_top(int argc, char **argv)
     struct top t = { .signals = -1, .delay_s = 1 };
     struct fm_error err = FM_ERROR_INIT;
     struct fm_watch_verb verb = { "top", help, take_own, &t };
+    if (block_signals(&t, &err) < 0) /* before anything that takes time */
+        return fm_verb_fail("top", &err);
     int rc = fm_watch_options_parse(&t.watch, &verb, argc, argv);
-    if (rc != -1)
+    if (rc != -1) {
+        close(t.signals);
         return rc;
+    }
     t.status.pid = t.watch.pid;
     t.status.rate_hz = t.watch.sampling.rate_hz;
     t.status.mode = fm_sample_mode_name(t.watch.sampling.mode);

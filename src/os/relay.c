@@ -24,6 +24,7 @@ int fm_relay_init(struct fm_relay *relay, struct fm_error *err)
     sigset_t taken;
     struct sigaction standard = { .sa_handler = SIG_DFL };
     fill_taken(&taken);
+    sigemptyset(&relay->early);
     /* With SIGCHLD ignored, which is inherited, the kernel would drop the program's exit status. */
     sigaction(SIGCHLD, &standard, &relay->found_child);
     sigprocmask(SIG_BLOCK, &taken, &relay->found_mask);
@@ -54,6 +55,11 @@ static int is_meant_for_us(const struct signalfd_siginfo *info)
     return info->ssi_code <= 0 && info->ssi_pid != 0;
 }
 
+void fm_relay_mark(struct fm_relay *relay)
+{
+    sigpending(&relay->early);
+}
+
 bool fm_relay_pass(struct fm_relay *relay, pid_t pid)
 {
     struct signalfd_siginfo info;
@@ -64,11 +70,13 @@ bool fm_relay_pass(struct fm_relay *relay, pid_t pid)
             kept = true;
             continue;
         }
+        bool missed = sigismember(&relay->early, number) == 1;
         /* The program signalling its parent does not mean itself. */
-        if (number == SIGCHLD || !is_meant_for_us(&info) || (pid_t)info.ssi_pid == pid)
+        if (number == SIGCHLD || !(is_meant_for_us(&info) || missed) || (pid_t)info.ssi_pid == pid)
             continue;
         kill(pid, number);
     }
+    sigemptyset(&relay->early);
     return kept;
 }
 

@@ -23,6 +23,7 @@
 struct fm_relay {
     int fd;   /* readable when a signal arrived; −1 when closed */
     int kept; /* a signal that is for the launcher itself and not passed on; 0: none */
+    sigset_t early; /* those that arrived before there was a program; fm_relay_mark */
     sigset_t found_mask;
     struct sigaction found_child;
 };
@@ -31,6 +32,9 @@ struct fm_relay {
 int fm_relay_init(struct fm_relay *relay, struct fm_error *err);
 void fm_relay_undo(const struct fm_relay *relay);
 void fm_relay_release(struct fm_relay *relay);
+
+/* The program is about to be made: what is pending now it could not get from the terminal. */
+void fm_relay_mark(struct fm_relay *relay);
 
 /* Read what arrived and pass on to `pid` what was meant for it. True if the signal that is kept was
  * among it. */

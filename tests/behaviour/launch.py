@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,39 @@ def start(*command: str, **options) -> subprocess.Popen:
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, **options)
+
+
+# Sends the command a signal as soon as it calls a function of the C library that it calls early on.
+EARLY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void send(void)
+{
+    static int sent;
+    if (!sent++ && strcmp(program_invocation_short_name, "fathom") == 0)
+        kill(getpid(), SIGNAL);
+}
+#define PASS(name, ret, params, args) \\
+    ret name params { send(); return ((ret (*) params)dlsym(RTLD_NEXT, #name)) args; }
+PASS(strtol, long, (const char *s, char **e, int b), (s, e, b))
+PASS(__isoc23_strtol, long, (const char *s, char **e, int b), (s, e, b))
+PASS(mkdtemp, char *, (char *t), (t))
+"""
+
+
+def signalled_early(name: str, tmp_path: Path) -> dict[str, str]:
+    """The environment in which the command gets that signal before it has done anything."""
+    if not shutil.which("cc"):
+        pytest.skip("there is no C compiler")
+    source, library = tmp_path / "early.c", tmp_path / "early.so"
+    source.write_text(EARLY.replace("SIGNAL", name))
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", source, "-o", library, "-ldl"], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
 
 
 @pytest.fixture(autouse=True)

@@ -315,6 +315,15 @@ def test_recording_while_it_goes_on(tmp_path):
         assert sampled.is_there(program.pid)
 
 
+def test_signal_before_anything_else(tmp_path):
+    """SIGUSR1 means "write", from the first moment on; it does not end what was just started."""
+    with sampled.Program(PYTHON, "-c", "print(0, flush=True); input()") as program:
+        done = launch.fathom("attach", str(program.pid), "-o", tmp_path / "o.fathom", "--duration", "0.3",
+                             env=launch.signalled_early("SIGUSR1", tmp_path))
+    assert done.returncode == 0, done
+    assert f"written to {tmp_path / 'o.fathom'}\n" in done.stderr
+
+
 def test_default_name_and_template(tmp_path):
     with sampled.Program(PYTHON, "-c", WORK) as program:
         for words in ([], [], ["-o", "x-%p.fathom"]):

@@ -96,6 +96,14 @@ def test_signal_to_the_launcher_reaches_the_program(name, tmp_path):
     assert (tmp_path / "o.fathom").stat().st_size > 16
 
 
+def test_signal_before_the_program_runs(tmp_path):
+    """It is the program's, and no folder is left behind."""
+    env = launch.signalled_early("SIGUSR1", tmp_path)
+    done = run("-c", "import time; time.sleep(60)", python=PYTHON, output=tmp_path / "o.fathom", env=env)
+    assert done.returncode == -signal.SIGUSR1 and launch.run_folders() == []
+    assert (tmp_path / "o.fathom").exists(), "the program was started, and ended by it"
+
+
 def test_flush_signal(tmp_path):
     """The launcher keeps it and writes the recording so far; others still reach the program."""
     process, pid = start_and_wait_until_ready("catches", tmp_path, "--flush-signal", "USR1")
