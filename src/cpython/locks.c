@@ -12,25 +12,37 @@ enum {
     SEMAPHORE_BYTES = 32, /* sizeof(sem_t) on 64-bit Linux */
 };
 
-static bool uses_semaphores(const struct fm_heap *t)
+/* `with` keeps a bound __exit__ on the stack; since 3.14 the function, and above it what it is called with. */
+static bool binds_exit(const struct fm_heap *t)
 {
     return fm_layout_minor(t->layout) < 14;
 }
 
-/* Both kinds of lock keep what they are made of as their first field. */
-static bool lock_kind(const struct fm_heap *t, fm_addr at, bool *ret_recursive)
+struct kind {
+    bool recursive;
+    bool mutex; /* not a semaphore; either is the first field */
+};
+
+/* Of a mutex there is that alone, of an RLock's its owner and level; of a semaphore there is the pointer, and two or three more
+ * words. */
+static bool lock_kind(const struct fm_heap *t, fm_addr at, struct kind *ret)
 {
     char name[32];
-    if (!fm_type_name(t, fm_object_type(t, at), name, sizeof name))
+    fm_addr type = fm_object_type(t, at);
+    if (!fm_type_name(t, type, name, sizeof name))
         return false;
-    *ret_recursive = strcmp(name, "_thread.RLock") == 0;
-    return *ret_recursive || strcmp(name, "_thread.lock") == 0;
+    ret->recursive = strcmp(name, "_thread.RLock") == 0;
+    if (!ret->recursive && strcmp(name, "_thread.lock") != 0)
+        return false;
+    uint64_t size = fm_remote_pointer(t->remote, type + t->layout->type_name + 8); /* tp_basicsize */
+    ret->mutex = size == t->layout->object_size + (ret->recursive ? 24u : 8u);
+    return true;
 }
 
 static bool is_blocked_on(const struct fm_heap *t, fm_addr at, fm_addr futex)
 {
-    bool recursive;
-    if (!lock_kind(t, at, &recursive))
+    struct kind kind;
+    if (!lock_kind(t, at, &kind) || kind.mutex)
         return false;
     fm_addr semaphore = fm_remote_pointer(t->remote, at + t->layout->object_size);
     return semaphore && futex - semaphore < SEMAPHORE_BYTES;
@@ -95,9 +107,9 @@ static fm_addr lock_by_search(const struct fm_heap *t, fm_addr futex,
  * inside the lock. */
 static fm_addr lock_by_parking(const struct fm_heap *t, fm_addr futex)
 {
-    bool recursive;
+    struct kind kind;
     fm_addr at = fm_remote_pointer(t->remote, futex - 8) - t->layout->object_size;
-    return at & 7 || !lock_kind(t, at, &recursive) ? 0 : at;
+    return at & 7 || !lock_kind(t, at, &kind) || !kind.mutex ? 0 : at;
 }
 
 /* ---- its name ---- */
@@ -151,14 +163,14 @@ static void name_lock(const struct fm_heap *t, const struct fm_stack *waiting, s
     fm_vec_release(&variables);
 }
 
-/* Behind the first word of an RLock: its owner, and how often it was taken (3.14+: how often
+/* Behind the first word of an RLock: its owner, and how often it was taken (of a mutex: how often
  * more). */
-static uint64_t rlock_owner(const struct fm_heap *t, fm_addr at)
+static uint64_t rlock_owner(const struct fm_heap *t, fm_addr at, bool mutex)
 {
     uint64_t words[3];
     if (fm_remote_read(t->remote, at + t->layout->object_size, words, sizeof words) < 0)
         return 0;
-    if (uses_semaphores(t) && !words[2])
+    if (!mutex && !words[2])
         return 0;
     return words[1];
 }
@@ -166,12 +178,16 @@ static uint64_t rlock_owner(const struct fm_heap *t, fm_addr at)
 bool fm_lock_find(const struct fm_heap *t, fm_addr futex, const struct fm_stack *waiting,
                   struct fm_lock *ret)
 {
+    struct kind kind;
     *ret = (struct fm_lock){ 0 };
-    ret->at = uses_semaphores(t) ? lock_by_search(t, futex, waiting) : lock_by_parking(t, futex);
-    if (!ret->at || !lock_kind(t, ret->at, &ret->recursive))
+    ret->at = lock_by_parking(t, futex);
+    if (!ret->at)
+        ret->at = lock_by_search(t, futex, waiting);
+    if (!ret->at || !lock_kind(t, ret->at, &kind))
         return false;
+    ret->recursive = kind.recursive;
     if (ret->recursive)
-        ret->owner = rlock_owner(t, ret->at);
+        ret->owner = rlock_owner(t, ret->at, kind.mutex);
     name_lock(t, waiting, ret);
     return true;
 }
@@ -233,7 +249,7 @@ static bool slot_holds(const struct fm_heap *t, const struct fm_frame_slots *slo
     if (self)
         return (slots->exact || is_alive(t, object)) && wraps(t, self, lock) &&
                is_exit(t, object, type);
-    if (uses_semaphores(t) || i == slots->n_variables)
+    if (binds_exit(t) || i == slots->n_variables)
         return false;
     /* 3.14+: the function, and above it what it is to be called with. */
     fm_addr below = slots->slots.data[i - 1];
@@ -250,7 +266,7 @@ int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack
             continue;
         for (size_t k = slots.n_variables; k < slots.slots.len && !holds; k++) {
             holds = slot_holds(t, &slots, k, lock);
-            *ret_exit = slots.exact || !uses_semaphores(t) ? 0 : slots.slots.data[k];
+            *ret_exit = slots.exact || !binds_exit(t) ? 0 : slots.slots.data[k];
         }
         fm_frame_slots_release(&slots);
         if (holds)
