@@ -5,6 +5,7 @@
 
 #include "commands/dump.h"
 #include "cpython/render.h"
+#include "cpython/thread_ids.h"
 #include "os/procfs.h"
 
 static struct fm_heap heap_of(const struct fm_dump *dump)
@@ -90,46 +91,31 @@ static void read_frames(struct fm_dump *dump, struct fm_dump_thread *thread, boo
 
 /* ---- threads ---- */
 
-/* The kernel's ids of the threads, for versions that do not keep them. */
-static void tids_of(const struct fm_dump *dump, struct fm_pids *tids)
+static void tids_of(const struct fm_dump *dump, struct fm_tids *tids)
 {
     size_t n = 0;
     if (!dump->core) {
-        fm_process_tasks(dump->pid, tids);
+        fm_process_tids(dump->pid, tids);
         return;
     }
+    tids->process = dump->pid;
     const struct fm_core_thread *threads = fm_core_threads(dump->core, &n);
     for (size_t i = 0; i < n; i++)
-        fm_vec_push(&tids->list, threads[i].tid);
+        fm_vec_push(&tids->list, ((struct fm_tid){ threads[i].tid, threads[i].tid }));
 }
 
-/* In a container the program knows its threads by other numbers than we do: the last one that the
- * kernel lists for each thread. */
-static void outer_ids(const struct fm_dump *dump, struct fm_stack_threads *threads,
-                      const struct fm_pids *tids)
+/* The kernel's ids of the threads, as we number them. */
+static void identify(const struct fm_dump *dump, struct fm_stack_threads *threads,
+                     const struct fm_tids *tids)
 {
-    struct fm_proc process;
-    fm_autobuffer text = FM_BUFFER_INIT;
-    struct fm_map inner = { 0 };
-    if (dump->core || fm_process_read(&process, dump->pid) < 0 || !process.in_namespace)
-        return;
-    for (size_t i = 0; i < tids->list.len; i++) {
-        char file[64];
-        snprintf(file, sizeof file, "task/%d/status", (int)tids->list.data[i]);
-        if (fm_procfs_read_of(dump->pid, file, 16384, &text) < 0)
-            continue;
-        const char *numbers = fm_procfs_field(fm_buffer_text(&text), "NSpid:");
-        size_t len = numbers ? strcspn(numbers, "\n") : 0;
-        while (len && numbers[len - 1] != '\t' && numbers[len - 1] != ' ')
-            len--;
-        if (numbers)
-            fm_map_at(&inner, strtoul(numbers + len, NULL, 10), (uint32_t)tids->list.data[i], NULL);
-    }
+    fm_autofree struct fm_thread_id *ids = fm_calloc(threads->len, sizeof *ids);
     for (size_t i = 0; i < threads->len; i++) {
-        const uint32_t *outer = fm_map_find(&inner, threads->data[i].native_id);
-        threads->data[i].native_id = outer ? *outer : 0;
+        ids[i].ident = threads->data[i].ident;
+        ids[i].native = threads->data[i].native_id;
     }
-    fm_map_release(&inner);
+    fm_thread_ids_find(&dump->remote, ids, threads->len, tids);
+    for (size_t i = 0; i < threads->len; i++)
+        threads->data[i].native_id = (uint64_t)ids[i].tid;
 }
 
 /* Interpreters and their threads are listed newest first; people expect the main thread on top. */
@@ -170,16 +156,13 @@ static int read_stack(struct fm_dump *dump, struct fm_dump_thread *thread)
 static int read_threads(struct fm_dump *dump, bool locals, struct fm_error *err)
 {
     struct fm_stack_threads found = { 0 };
-    struct fm_pids tids = { 0 };
+    struct fm_tids tids = { 0 };
     if (fm_stack_threads(&dump->runtime, &dump->remote, &found) < 0 || !found.len) {
         fm_vec_release(&found);
         return fm_error_set(err, FM_NOT_READY, "the process ended or changed while it was read");
     }
     tids_of(dump, &tids);
-    if (dump->runtime.layout.thread_native_id != FM_ABSENT)
-        outer_ids(dump, &found, &tids);
-    else
-        fm_stack_native_ids(&dump->remote, &found, tids.list.data, tids.list.len, dump->pid);
+    identify(dump, &found, &tids);
     dump->partial = found.partial;
     dump->other_threads = tids.list.len > found.len ? tids.list.len - found.len : 0;
     oldest_first(&found);
@@ -195,7 +178,7 @@ static int read_threads(struct fm_dump *dump, bool locals, struct fm_error *err)
         fm_vec_push(&dump->threads, thread);
     }
     fm_vec_release(&found);
-    fm_pids_release(&tids);
+    fm_tids_release(&tids);
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct fm_stack_thread {
     fm_addr interp;
     int64_t interp_id;
     uint64_t ident;     /* pthread_t: what threading.get_ident() says */
-    uint64_t native_id; /* of the kernel; 0 if this version does not keep it */
+    uint64_t native_id; /* of the kernel, as Python noted it: see thread_ids.h; 0 if this version does not */
 };
 
 struct fm_stack_threads {
@@ -70,10 +70,5 @@ fm_addr fm_stack_gil_holder(const struct fm_runtime *runtime, const struct fm_re
                             fm_addr interp);
 fm_addr fm_stack_gil(const struct fm_runtime *runtime, const struct fm_remote *remote,
                      fm_addr interp);
-
-/* Give the threads of 3.9 and 3.10, which do not keep it, their native_id: it is found in the C
- * library's own thread structure, at the one place where every thread has one of `tids`. */
-void fm_stack_native_ids(const struct fm_remote *remote, struct fm_stack_threads *threads,
-                         const pid_t *tids, size_t n_tids, pid_t main_tid);
 
 #endif

@@ -72,22 +72,26 @@ static long long number_of(const char *status, const char *key, int base, long l
     return value ? (long long)strtoull(value, NULL, base) : otherwise;
 }
 
-/* "NSpid: 812 7": the number in every namespace from ours down; the last is the innermost. */
-static void read_namespaces(struct fm_proc *p, const char *status)
+/* "NSpid: 812 7": the number in every namespace from ours down; the last is the innermost. How many there are. */
+static int innermost(const char *text, pid_t *ret)
 {
-    const char *text = fm_procfs_field(status, "NStgid:");
     int count = 0;
-    p->inner_pid = p->tgid;
     while (text) {
         char *past;
         long value = strtol(text, &past, 10);
         if (past == text)
             break;
-        p->inner_pid = value;
+        *ret = (pid_t)value;
         count++;
         text = past + strspn(past, " \t");
     }
-    p->in_namespace = count > 1;
+    return count;
+}
+
+static void read_namespaces(struct fm_proc *p, const char *status)
+{
+    p->inner_pid = p->tgid;
+    p->in_namespace = innermost(fm_procfs_field(status, "NStgid:"), &p->inner_pid) > 1;
 }
 
 int fm_process_read(struct fm_proc *p, pid_t pid)
@@ -243,6 +247,32 @@ int fm_process_tasks(pid_t pid, struct fm_pids *tasks)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     return numbers_in(path, tasks);
+}
+
+int fm_process_tids(pid_t pid, struct fm_tids *tids)
+{
+    struct fm_pids tasks;
+    struct fm_proc process;
+    fm_autobuffer text = FM_BUFFER_INIT;
+    *tids = (struct fm_tids){ .process = pid };
+    int status = fm_process_tasks(pid, &tasks);
+    bool inside = status == 0 && fm_process_read(&process, pid) == 0 && process.in_namespace;
+    for (size_t i = 0; i < tasks.list.len; i++) {
+        struct fm_tid tid = { tasks.list.data[i], tasks.list.data[i] };
+        char file[64];
+        snprintf(file, sizeof file, "task/%d/status", (int)tid.outer);
+        if (inside && (fm_procfs_read_of(pid, file, SMALL_BYTES, &text) < 0 ||
+                       innermost(fm_procfs_field(fm_buffer_text(&text), "NSpid:"), &tid.inner) == 0))
+            continue;
+        fm_vec_push(&tids->list, tid);
+    }
+    fm_pids_release(&tasks);
+    return status;
+}
+
+void fm_tids_release(struct fm_tids *tids)
+{
+    fm_vec_release(&tids->list);
 }
 
 int fm_procfs_pids(struct fm_pids *pids)

@@ -64,6 +64,19 @@ struct fm_pids {
     FM_VEC(pid_t) list;
 };
 int fm_process_tasks(pid_t pid, struct fm_pids *tasks);
+
+/* The same, each also by the number that it has in the process's own pid namespace: the same one unless it lives in a
+ * container. Those that end meanwhile are left out. */
+struct fm_tid {
+    pid_t outer, inner;
+};
+struct fm_tids {
+    FM_VEC(struct fm_tid) list;
+    pid_t process; /* the outer number of the first thread */
+};
+int fm_process_tids(pid_t pid, struct fm_tids *tids);
+void fm_tids_release(struct fm_tids *tids);
+
 /* Every process that /proc shows, ascending. */
 int fm_procfs_pids(struct fm_pids *pids);
 void fm_pids_release(struct fm_pids *pids);

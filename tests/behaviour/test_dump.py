@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import core_writer
+import embedded
 import launch
 import pythons
 
@@ -609,3 +610,17 @@ def test_bad_input(args, status, sentence):
     done = run(*args)
     assert done.returncode == status and sentence in done.stderr
     assert done.stdout == "" and done.stderr.count("\n") == 1
+
+
+def test_worker_of_an_embedding_server(interpreter, tmp_path):
+    """Forked by C, without a word to Python: its state has the parent's number, the C library has the right one."""
+    code = "def naps():\n    while True: time.sleep(1000)\nnaps()\n"
+    with embedded.worker(interpreter, code, tmp_path) as pid:
+        until = time.monotonic() + LIMIT
+        found = dump(pid)
+        while [f["function"] for f in found["threads"][0]["frames"]] != ["naps", "<module>"]:
+            assert time.monotonic() < until, found
+            found = dump(pid)
+        (one,) = found["threads"]
+        assert (one["tid"], one["state"]) == (pid, "sleep")
+        assert f"Thread {pid}" in run(pid).stdout

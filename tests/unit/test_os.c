@@ -466,6 +466,20 @@ static void test_library_that_is_not_there(void **state)
     assert_string_equal(other.text, "Mathematics (libm.so.6) lacks fm_no_such_function");
 }
 
+static void test_tids_of_ourselves(void **state)
+{
+    (void)state;
+    struct fm_tids tids;
+    assert_int_equal(fm_process_tids(getpid(), &tids), 0);
+    assert_int_equal(tids.list.len, 1);
+    assert_int_equal(tids.process, getpid());
+    assert_int_equal(tids.list.data[0].outer, getpid());
+    assert_int_equal(tids.list.data[0].inner, getpid()); /* our /proc shows our own numbers */
+    fm_tids_release(&tids);
+    assert_true(fm_process_tids(INT32_MAX, &tids) < 0);
+    fm_tids_release(&tids);
+}
+
 /* ---- how a process ended ---- */
 
 /* A child that waits for the other end of a pipe to be closed and ends with `status`. */
@@ -541,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_process_facts),
         cmocka_unit_test(test_process_with_a_strange_name),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_tids_of_ourselves),
         cmocka_unit_test(test_exit_status),
         cmocka_unit_test(test_newborn),
         cmocka_unit_test(test_newborn_by_listing),
