@@ -53,6 +53,7 @@ void fm_csv_put_states(const struct fm_report *r, const int64_t state_ns[FM_STAT
 
 void fm_csv_put_sampled(const struct fm_report *r)
 {
+    struct fm_sampling sampling = fm_sampling_of(r->p, &r->scope);
     int64_t all = 0;
     for (size_t i = 0; i < r->flat->rows.len; i++)
         all = fm_sum(all, r->flat->rows.data[i].samples);
@@ -63,7 +64,7 @@ void fm_csv_put_sampled(const struct fm_report *r)
         const struct fm_flat_row *f = &r->flat->rows.data[r->selection.rows.data[i]];
         fm_csv_put_function(r, f->func);
         fprintf(r->out, ",%lld,%lld,%.6f", (long long)f->samples, (long long)f->total_samples,
-                fm_sampling_error(f->samples, all));
+                fm_sampling_error_of(&sampling, f->samples, all));
         fm_csv_put_seconds(r, f->self_ns);
         fm_csv_put_seconds(r, f->total_ns);
         fm_csv_put_states(r, f->state_ns);

@@ -63,13 +63,13 @@ static void print_count(const struct fm_report *r)
 /* ---- of samples ---- */
 
 static void add_sampled_row(struct fm_table *t, const struct fm_report *r, uint32_t row,
-                            int64_t all_ns, int64_t all_samples)
+                            int64_t all_ns, const struct fm_sampling *sampling, int64_t all_samples)
 {
     const struct fm_flat_row *f = &r->flat->rows.data[row];
     char text[FM_NUMBER_BYTES];
     add_time(t, f->self_ns);
     add_percent(t, f->self_ns, all_ns);
-    fm_table_cell(t, FM_COLOR_DIM, fm_sampling_write_error(text, f->samples, all_samples));
+    fm_table_cell(t, FM_COLOR_DIM, fm_sampling_write_error(text, sampling, f->samples, all_samples));
     add_time(t, f->total_ns);
     add_percent(t, f->total_ns, all_ns);
     fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, f->samples));
@@ -82,6 +82,7 @@ static void report_sampled(const struct fm_report *r)
 {
     struct fm_table t;
     int64_t all_ns = fm_flat_total(r->flat).self_ns, states[FM_STATE_COUNT] = { 0 };
+    struct fm_sampling sampling = fm_sampling_of(r->p, &r->scope);
     int64_t all_samples = 0;
     for (size_t i = 0; i < r->flat->rows.len; i++)
         all_samples = fm_sum(all_samples, r->flat->rows.data[i].samples);
@@ -97,7 +98,7 @@ static void report_sampled(const struct fm_report *r)
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         uint32_t row = r->selection.rows.data[i];
         fm_states_add(states, r->flat->rows.data[row].state_ns);
-        add_sampled_row(&t, r, row, all_ns, all_samples);
+        add_sampled_row(&t, r, row, all_ns, &sampling, all_samples);
     }
     fm_table_print(&t, r->out);
     fm_table_release(&t);

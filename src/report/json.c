@@ -13,6 +13,7 @@
 struct page {
     const struct fm_report *r;
     int64_t samples; /* of all functions */
+    struct fm_sampling sampling;
     struct fm_buffer text;
 };
 
@@ -53,7 +54,7 @@ static void add_samples(struct page *page, const struct fm_flat_row *f)
     fm_json_add_member(out, "samples", f->samples);
     fm_json_add_member(out, "total_samples", f->total_samples);
     fm_json_add_key(out, "self_error");
-    fm_buffer_addf(out, "%.6f", fm_sampling_error(f->samples, page->samples));
+    fm_buffer_addf(out, "%.6f", fm_sampling_error_of(&page->sampling, f->samples, page->samples));
     fm_json_add_states(out, "states_ns", f->state_ns);
     fm_json_add_states(out, "total_states_ns", f->total_state_ns);
 }
@@ -145,7 +146,7 @@ static void add_threads(struct page *page)
     const struct fm_profile *p = page->r->p;
     struct fm_buffer *out = &page->text;
     bool first = true;
-    bool sampled = fm_sampling_of(p, &page->r->scope).any;
+    bool sampled = page->sampling.any;
     fm_autofree struct fm_thread_states *states = sampled ? fm_thread_states_new(p) : NULL;
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
@@ -256,13 +257,14 @@ static void add_places(struct page *page, enum fm_part part)
 
 static void add_sampling(struct page *page)
 {
-    struct fm_sampling s = fm_sampling_of(page->r->p, &page->r->scope);
+    struct fm_sampling s = page->sampling;
     struct fm_buffer *out = &page->text;
     if (!s.any)
         return;
     fm_json_add_key(out, "sampling");
     fm_buffer_add_char(out, '{');
     fm_json_add_member(out, "samples", s.samples);
+    fm_json_add_member(out, "whole", s.whole);
     fm_json_add_member(out, "partial", s.partial);
     fm_json_add_member(out, "lost", s.lost);
     fm_json_add_member(out, "rounds", s.rounds);
@@ -270,7 +272,7 @@ static void add_sampling(struct page *page)
     fm_buffer_addf(out, "%.6g", s.asked_hz);
     fm_json_add_text_member(out, "mode", s.mixed ? "mixed" : fm_sample_mode_name(s.mode));
     fm_json_add_key(out, "error");
-    fm_buffer_addf(out, "%.6f", fm_sampling_error_max(s.samples));
+    fm_buffer_addf(out, "%.6f", fm_sampling_error_max(s.whole));
     fm_json_add_member(out, "sampler_cpu_ns", s.cpu_ns);
     fm_buffer_add_char(out, '}');
 }
@@ -341,7 +343,7 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         [FM_PART_HOT] = "lines",
         [FM_PART_ANNOTATE] = "sources",
     };
-    struct page page = { .r = r };
+    struct page page = { .r = r, .sampling = fm_sampling_of(r->p, &r->scope) };
     for (size_t i = 0; i < r->flat->rows.len; i++)
         page.samples = fm_sum(page.samples, r->flat->rows.data[i].samples);
     add_head(&page);

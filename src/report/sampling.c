@@ -68,7 +68,7 @@ static int64_t span_ns(const struct fm_profile *p, const struct fm_flat_scope *s
     return last > first ? clamp(last - first) : 0;
 }
 
-static void add_process(struct fm_sampling *s, const struct fm_process *process, bool whole)
+static void add_process(struct fm_sampling *s, const struct fm_process *process)
 {
     double hz = process->sample_interval_ns ? 1e9 / (double)process->sample_interval_ns : 0;
     if (s->any && (s->asked_hz != hz || s->mode != process->sample_mode))
@@ -78,26 +78,37 @@ static void add_process(struct fm_sampling *s, const struct fm_process *process,
     s->mode = (enum fm_sample_mode)process->sample_mode;
     s->rounds = fm_sum(s->rounds, clamp(process->sample_rounds));
     s->cpu_ns = fm_sum(s->cpu_ns, clamp(process->sampler_cpu_ns));
-    if (whole) {
-        s->partial = fm_sum(s->partial, clamp(process->samples_partial));
-        s->lost = fm_sum(s->lost, clamp(process->samples_lost));
-    }
+    s->partial = fm_sum(s->partial, clamp(process->samples_partial));
+    s->lost = fm_sum(s->lost, clamp(process->samples_lost));
+}
+
+/* `kept` samples of the processes are known, of which some may not be shown. */
+static void tell_whole(struct fm_sampling *s, int64_t kept)
+{
+    kept = kept > s->samples ? kept : s->samples; /* other tools' recordings do not say */
+    s->partial_share = kept > 0 ? fmin((double)s->partial / (double)kept, 1) : 0;
+    s->lost_share = s->lost > 0 ? (double)s->lost / ((double)kept + (double)s->lost) : 0;
+    s->whole = llround((double)s->samples * (1 - s->partial_share));
+    if (s->of_thread)
+        s->partial = s->lost = 0;
 }
 
 struct fm_sampling fm_sampling_of(const struct fm_profile *p, const struct fm_flat_scope *scope)
 {
-    struct fm_sampling s = { 0 };
-    int64_t watched = 0;
+    struct fm_sampling s = { .of_thread = scope->thread != FM_NONE };
+    int64_t watched = 0, kept = 0;
     fm_autofree struct fm_thread_states *states = fm_thread_states_new(p);
     for (uint32_t i = 0; i < p->processes.len; i++) {
         if (!p->processes.data[i].sampled || !in_scope(p, scope, i))
             continue;
-        add_process(&s, &p->processes.data[i], scope->thread == FM_NONE);
+        add_process(&s, &p->processes.data[i]);
+        kept = fm_sum(kept, clamp(p->processes.data[i].samples));
         watched = fm_sum(watched, watched_ns(p, i, states));
     }
     if (!s.any)
         return s;
     s.samples = samples_of(p, scope);
+    tell_whole(&s, kept);
     s.span_ns = span_ns(p, scope);
     /* Other modes leave threads out that were not running, and their time. */
     if (watched > 0 && s.mode == FM_SAMPLE_WALL)
@@ -112,15 +123,25 @@ const char *fm_sample_mode_name(enum fm_sample_mode mode)
 
 /* ---- how far off ---- */
 
-double fm_sampling_error(int64_t part, int64_t whole)
+/* Of the share p of n samples. */
+static double error_of_share(double p, double n)
 {
-    if (whole <= 0)
-        return 1;
-    double n = (double)whole, p = (double)part / n, z2 = Z * Z;
+    double z2 = Z * Z;
     p = p < 0 ? 0 : p > 1 ? 1 : p;
     double middle = (p + z2 / (2 * n)) / (1 + z2 / n);
     double half = Z * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n);
     return fmax(middle + half - p, p - (middle - half));
+}
+
+double fm_sampling_error(int64_t part, int64_t whole)
+{
+    return whole > 0 ? error_of_share((double)part / (double)whole, (double)whole) : 1;
+}
+
+double fm_sampling_error_of(const struct fm_sampling *s, int64_t part, int64_t all)
+{
+    double n = (double)all * (1 - s->partial_share);
+    return all > 0 && n > 0 ? error_of_share((double)part / (double)all, n) : 1;
 }
 
 double fm_sampling_error_max(int64_t whole)
@@ -128,9 +149,9 @@ double fm_sampling_error_max(int64_t whole)
     return whole > 0 ? Z / (2 * sqrt((double)whole + Z * Z)) : 1;
 }
 
-char *fm_sampling_write_error(char *out, int64_t part, int64_t whole)
+char *fm_sampling_write_error(char *out, const struct fm_sampling *s, int64_t part, int64_t all)
 {
-    double percent = fm_sampling_error(part, whole) * 100;
+    double percent = fm_sampling_error_of(s, part, all) * 100;
     if (percent < 0.05)
         return strcpy(out, "<0.1");
     snprintf(out, FM_NUMBER_BYTES, "%.1f", percent);
@@ -172,24 +193,46 @@ static void add_rate(const struct fm_sampling *s, struct fm_buffer *out)
     fm_buffer_addf(out, " (%s)", fm_sample_mode_name(s->mode));
 }
 
+/* ", 123 partial (1.0 %)"; of a thread only the share is known. */
+static void add_count(const struct fm_sampling *s, struct fm_buffer *out, int64_t n, double share,
+                      const char *what)
+{
+    char number[FM_NUMBER_BYTES], percent[FM_NUMBER_BYTES];
+    fm_number_percent(percent, share, 1);
+    if (s->of_thread)
+        fm_buffer_addf(out, ", %s %% %s", *percent ? percent : "0", what);
+    else if (n)
+        fm_buffer_addf(out, ", %s %s (%s %%)", fm_number_count(number, n), what, percent);
+    else
+        fm_buffer_addf(out, ", 0 %s", what);
+}
+
 void fm_sampling_describe(const struct fm_sampling *s, struct fm_buffer *out)
 {
     char number[FM_NUMBER_BYTES];
     fm_buffer_addf(out, "%s sample%s", fm_number_count(number, s->samples),
                    s->samples == 1 ? "" : "s");
     add_rate(s, out);
-    fm_buffer_addf(out, ", %s partial", fm_number_count(number, s->partial));
-    fm_buffer_addf(out, ", %s lost", fm_number_count(number, s->lost));
+    add_count(s, out, s->partial, s->partial_share, "partial");
+    add_count(s, out, s->lost, s->lost_share, "lost");
+    if (s->of_thread)
+        fm_buffer_add_text(out, " in its process");
 }
 
 void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
                                 struct fm_buffer *out)
 {
-    if (s->samples > 0)
-        fm_buffer_addf(out, "%s are right within ± %.1f %% (95 %%)", what,
-                       fmax(fm_sampling_error_max(s->samples) * 100, 0.1));
-    else
-        fm_buffer_addf(out, "there are no %s to tell", what);
+    char number[FM_NUMBER_BYTES];
+    if (s->whole <= 0) {
+        fm_buffer_addf(out, s->samples ? "none was seen whole: %s are not to be trusted"
+                                       : "there are no %s to tell", what);
+        return;
+    }
+    fm_buffer_add_text(out, what);
+    if (s->whole < s->samples)
+        fm_buffer_addf(out, " of the %s seen whole", fm_number_count(number, s->whole));
+    fm_buffer_addf(out, " are right within ± %.1f %% (95 %%)",
+                   fmax(fm_sampling_error_max(s->whole) * 100, 0.1));
 }
 
 void fm_sampling_describe_cost(const struct fm_sampling *s, struct fm_buffer *out)

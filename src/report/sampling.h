@@ -6,6 +6,9 @@
  * right within a Wilson score interval; its confidence here is 95 %. What is shown is the distance
  * from the share to the farther end of that interval, so it is never too small, also not for a
  * share of 0 or 100 %. Over all shares it is largest at one half: the error of the whole report.
+ *
+ * n counts what was seen whole. A partial sample says where a thread was only in part: it is no evidence for shares. How many
+ * are partial is known of processes; parts of them (a thread, some states) are taken to have as large a share.
  */
 #ifndef FM_REPORT_SAMPLING_H
 #define FM_REPORT_SAMPLING_H
@@ -19,7 +22,10 @@
 struct fm_sampling {
     bool any;              /* some process in scope was sampled */
     int64_t samples;       /* in the trees shown */
+    int64_t whole;         /* of these: seen whole */
     int64_t partial, lost; /* of the processes; 0 if only one thread is shown */
+    double partial_share, lost_share; /* of the processes, fractions; of one thread, those of its process */
+    bool of_thread;                   /* only one is shown */
     int64_t rounds;
     double asked_hz;   /* 0: as fast as it goes */
     double reached_hz; /* rounds by time; 0 if unknown */
@@ -35,11 +41,13 @@ const char *fm_sample_mode_name(enum fm_sample_mode mode); /* "wall", "CPU", "GI
 /* The error of the share part/whole, and of any share, as fractions; 1 if there is no sample. */
 double fm_sampling_error(int64_t part, int64_t whole);
 double fm_sampling_error_max(int64_t whole);
-/* In percent: "0.4"; "" if there is nothing to say. */
-char *fm_sampling_write_error(char *out, int64_t part, int64_t whole);
+/* The same of part/all of the samples, some of which were not seen whole. */
+double fm_sampling_error_of(const struct fm_sampling *s, int64_t part, int64_t all);
+/* In percent: "0.4". */
+char *fm_sampling_write_error(char *out, const struct fm_sampling *s, int64_t part, int64_t all);
 
-/* The header's sentences: "12,345 samples at 1,000 Hz (wall), 3 partial, 0 lost", "shares are right
- * within ± 0.9 % (95 %)", and what watching cost. */
+/* The header's sentences: "12,345 samples at 1,000 Hz (wall), 123 partial (1.0 %), 0 lost", "shares of the 12,222 seen whole are
+ * right within ± 0.9 % (95 %)", and what watching cost. */
 void fm_sampling_describe(const struct fm_sampling *s, struct fm_buffer *out);
 void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
                                 struct fm_buffer *out); /* "shares"; "states" beside exact times */

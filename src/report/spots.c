@@ -18,7 +18,7 @@ static void put(const struct fm_report *r, enum fm_color color, const char *text
 }
 
 static void print_head(const struct fm_report *r, const struct fm_place *place,
-                       const struct fm_places *places)
+                       const struct fm_places *places, const struct fm_sampling *sampling)
 {
     char percent[FM_NUMBER_BYTES], error[FM_NUMBER_BYTES], time[FM_NUMBER_BYTES];
     char count[FM_NUMBER_BYTES];
@@ -28,7 +28,7 @@ static void print_head(const struct fm_report *r, const struct fm_place *place,
     fm_color_begin(&r->style, r->out, fm_color_heat(part, whole));
     fprintf(r->out, "%5s %%", *percent ? percent : "0");
     fm_color_end(&r->style, r->out, fm_color_heat(part, whole));
-    fm_sampling_write_error(error, place->samples, places->all_samples);
+    fm_sampling_write_error(error, sampling, place->samples, places->all_samples);
     fm_buffer_addf(&head, " ± %s  %s  %s sample%s  ", error, fm_number_time(time, place->ns),
                    fm_number_count(count, place->samples), place->samples == 1 ? "" : "s");
     put(r, FM_COLOR_DIM, head.data, head.len);
@@ -76,6 +76,7 @@ void fm_report_spots(const struct fm_report *r)
 {
     struct fm_places places;
     struct fm_texts *texts = NULL;
+    struct fm_sampling sampling = fm_sampling_of(r->p, &r->scope);
     char a[FM_NUMBER_BYTES], b[FM_NUMBER_BYTES];
     fm_places_init(&places, r, FM_PART_SPOTS);
     if (!places.of)
@@ -83,7 +84,7 @@ void fm_report_spots(const struct fm_report *r)
     for (size_t i = 0; i < places.all.len; i++) {
         const struct fm_place *place = &places.all.data[i];
         const struct fm_text *text = fm_place_text(r, &texts, place);
-        print_head(r, place, &places);
+        print_head(r, place, &places, &sampling);
         if (text && place->spot.line >= 1 && place->spot.line <= fm_text_count(text))
             print_source(r, text, &place->spot);
     }

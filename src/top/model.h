@@ -142,8 +142,8 @@ void fm_top_table_fill(struct fm_top_table *table, const struct fm_top_model *mo
 void fm_top_table_release(struct fm_top_table *table);
 
 /* The half width of the 95 % interval of a share of one half, in percent: no share shown is off by
- * more. 0 if there are no samples. */
-double fm_top_table_error_percent(const struct fm_top_table *table);
+ * more. Only that share of the samples counts which was seen whole. 0 if there are none. */
+double fm_top_table_error_percent(const struct fm_top_table *table, double whole_share);
 
 /* What a row is called: its function, and "file:line", in as few components as tell files apart.
  * Not cleaned. The place goes into `out`. */

@@ -128,9 +128,11 @@ static void draw_sampler(const struct fm_top_view *view, const struct fm_top_sta
         fm_buffer_addf(&line, " of %g Hz", status->rate_hz);
     else
         fm_buffer_add_text(&line, " Hz");
+    double whole = now->samples ? 1 - (double)now->partial / (double)now->samples : 0;
     fm_buffer_addf(&line, " %s  %s samples %s%.1f%%", status->mode,
                    fm_number_count(count, (int64_t)now->samples),
-                   fm_screen_has_unicode() ? "±" : "+-", fm_top_table_error_percent(&view->table));
+                   fm_screen_has_unicode() ? "±" : "+-",
+                   fm_top_table_error_percent(&view->table, whole));
     add_share(&line, "lost", now->lost, now->samples + now->lost);
     add_share(&line, "partial", now->partial, now->samples);
     fm_buffer_addf(&line, "  own cpu %.1f%%", per_second(now->cpu_ns - before->cpu_ns, span) / 1e7);

@@ -398,7 +398,8 @@ void fm_top_table_release(struct fm_top_table *table)
     fm_vec_release(&table->rows);
 }
 
-double fm_top_table_error_percent(const struct fm_top_table *table)
+double fm_top_table_error_percent(const struct fm_top_table *table, double whole_share)
 {
-    return table->samples >= 1 ? fm_sampling_error_max((int64_t)table->samples) * 100 : 0;
+    double whole = table->samples * whole_share;
+    return whole >= 1 ? fm_sampling_error_max((int64_t)whole) * 100 : 0;
 }

@@ -66,8 +66,12 @@ def wilson(k, n, z=1.959963984540054):
     return (-b - root) / (2 * a), (-b + root) / (2 * a)
 
 
+PARTIAL = 3 / 1000  # of the samples: they are no evidence
+
+
 def error(k, n):
-    low, high = wilson(k, n)
+    """Of a share k/n, of which as many as of all were seen whole."""
+    low, high = wilson(k * (1 - PARTIAL), n * (1 - PARTIAL))
     return max(high - k / n, k / n - low)
 
 
@@ -78,8 +82,8 @@ def test_header_states_the_error(recording):
     head = text.split("\n\n", 1)[0].splitlines()
     assert head[1] == "Python 3.13.0 · 850 ms wall · 1 process · 2 threads"
     worst = f"{100 * error(500, 1000):.1f}"
-    assert head[2] == ("1,000 samples at 1,000 Hz (wall), 3 partial, 2 lost; "
-                       f"shares are right within ± {worst} % (95 %)")
+    assert head[2] == ("1,000 samples at 1,000 Hz (wall), 3 partial (0.3 %), 2 lost (0.2 %); "
+                       f"shares of the 997 seen whole are right within ± {worst} % (95 %)")
     assert head[3].endswith("took 17.0 ms of processor time (2.0 % of one)")
 
 
@@ -138,7 +142,7 @@ def test_functions_as_json(recording):
     sampling = page["sampling"]
     assert sampling["error"] == pytest.approx(error(500, 1000), abs=1e-6)
     del sampling["error"]
-    assert sampling == {"samples": 1000, "partial": 3, "lost": 2, "rounds": 850, "asked_hz": 1000,
+    assert sampling == {"samples": 1000, "whole": 997, "partial": 3, "lost": 2, "rounds": 850, "asked_hz": 1000,
                         "mode": "wall", "sampler_cpu_ns": 17_000_000}
     for row in page["functions"]:
         self_ms, total_ms, states = FUNCTIONS[row["name"]]

@@ -21,6 +21,7 @@
 #include "engine.h"
 #include "layers.h"
 #include "model/file.h"
+#include "report/sampling.h"
 #include "scratch_file.h"
 #include "view.h"
 
@@ -550,7 +551,17 @@ static void test_samples(void **state)
     const double *states = (const double *)r->column[10].data + (size_t)row * FM_STATE_COUNT;
     assert_true(r->scalars[2] == 1 && states[FM_STATE_LOCK] == 11 && states[FM_STATE_PYTHON] == 0);
     assert_int_equal(fm_engine_summary(&e, 0), 0);
-    assert_non_null(strstr(e.text.data, "\"sampling\":{\"samples\":5,"));
+    assert_non_null(strstr(e.text.data, "\"sampling\":{\"samples\":5,\"whole\":5,"));
+    /* 2 of 5 seen in part: 3 are what the error, as a report states it, rests on. */
+    struct fm_process *process = &e.recordings[0]->p->processes.data[0];
+    process->sampled = true;
+    process->samples = 5;
+    process->samples_partial = 2;
+    assert_int_equal(fm_engine_summary(&e, 0), 0);
+    char expected[128];
+    snprintf(expected, sizeof expected, "\"whole\":3,\"partialShare\":0.4,\"lostShare\":0,\"error\":%.9g}",
+             fm_sampling_error_max(3));
+    assert_non_null(strstr(e.text.data, expected));
     fm_engine_release(&e);
 }
 

@@ -408,6 +408,46 @@ static void test_keep_states_beside_calls(void **state)
 
 /* ---- how it is told ---- */
 
+static void expect_told(const struct fm_profile *p, const struct fm_flat_scope *scope,
+                        const char *samples, const char *error)
+{
+    fm_autobuffer line = FM_BUFFER_INIT, end = FM_BUFFER_INIT;
+    struct fm_sampling s = fm_sampling_of(p, scope);
+    fm_sampling_describe(&s, &line);
+    fm_sampling_describe_error(&s, "shares", &end);
+    assert_string_equal(fm_buffer_text(&line), samples);
+    assert_string_equal(fm_buffer_text(&end), error);
+}
+
+/* 100 samples. The error of one half of n: 1.96 / (2 √(n + 1.96²)): 9.6 % of 100, 10.7 % of 80, of none
+ * there is no telling. */
+static void test_partial_is_no_evidence(void **state)
+{
+    (void)state;
+    struct fm_flat_scope all = { FM_NONE, FM_NONE }, thread = { FM_NONE, 0 };
+    struct fm_profile *p = fm_profile_new();
+    node_in(p, sampled_thread(p, 7), "main", 100, FM_STATE_PYTHON);
+    p->processes.data[0].samples = 100;
+    p->processes.data[0].sample_interval_ns = 1000000;
+    expect_told(p, &all, "100 samples at 1,000 Hz (wall), 0 partial, 0 lost",
+                "shares are right within ± 9.6 % (95 %)");
+    p->processes.data[0].samples_lost = 25;
+    expect_told(p, &all, "100 samples at 1,000 Hz (wall), 0 partial, 25 lost (20.0 %)",
+                "shares are right within ± 9.6 % (95 %)");
+    p->processes.data[0].samples_partial = 20;
+    expect_told(p, &all, "100 samples at 1,000 Hz (wall), 20 partial (20.0 %), 25 lost (20.0 %)",
+                "shares of the 80 seen whole are right within ± 10.7 % (95 %)");
+    expect_told(p, &thread,
+                "100 samples at 1,000 Hz (wall), 20.0 % partial, 20.0 % lost in its process",
+                "shares of the 80 seen whole are right within ± 10.7 % (95 %)");
+    struct fm_sampling s = fm_sampling_of(p, &all);
+    assert_true(fabs(fm_sampling_error_of(&s, 50, 100) - fm_sampling_error(40, 80)) < 1e-12);
+    p->processes.data[0].samples_partial = 100;
+    expect_told(p, &all, "100 samples at 1,000 Hz (wall), 100 partial (100.0 %), 25 lost (20.0 %)",
+                "none was seen whole: shares are not to be trusted");
+    fm_profile_free(p);
+}
+
 /* Wilson score intervals as published: 5 of 10: 0.2366 to 0.7634; 1 of 10: 0.0179 to 0.4042; none
  * of 10: up to 3.8415 / 13.8415. */
 static void test_error(void **state)
@@ -452,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_keep_states), cmocka_unit_test(test_keep_states_scales),
         cmocka_unit_test(test_error),       cmocka_unit_test(test_states_as_text),
         cmocka_unit_test(test_keep_states_beside_calls),
+        cmocka_unit_test(test_partial_is_no_evidence),
     };
     return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
 }

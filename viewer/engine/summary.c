@@ -130,6 +130,21 @@ static void write_threads(struct writer *w, const int64_t *samples)
     json_close(w->out, ']');
 }
 
+/* As in the header of every report: what was not seen whole is no evidence. */
+static void write_sampling(struct writer *w, int64_t samples)
+{
+    struct fm_sampling s = fm_sampling_of(w->p, &(struct fm_flat_scope){ FM_NONE, FM_NONE });
+    int64_t whole = s.any ? s.whole : samples; /* other tools' samples come without processes */
+    if (samples > 0)
+        fm_buffer_addf(w->out,
+                       ",\"sampling\":{\"samples\":%lld,\"whole\":%lld,\"partialShare\":%.9g,"
+                       "\"lostShare\":%.9g,\"error\":%.9g}",
+                       (long long)samples, (long long)whole, s.partial_share, s.lost_share,
+                       fm_sampling_error_max(whole));
+    else
+        fm_buffer_add_text(w->out, ",\"sampling\":null");
+}
+
 static bool any_calls(const struct fm_profile *p)
 {
     return p->columns[FM_METRIC_CALLS].data || p->flat;
@@ -345,11 +360,7 @@ int fm_engine_summary(struct fm_engine *e, int recording)
     write_threads(&w, samples);
     write_metrics(&w);
     write_states(&w);
-    if (sum > 0)
-        fm_buffer_addf(w.out, ",\"sampling\":{\"samples\":%lld,\"error\":%.9g}", (long long)sum,
-                       fm_sampling_error_max(sum));
-    else
-        fm_buffer_add_text(w.out, ",\"sampling\":null");
+    write_sampling(&w, sum);
     write_notes(&w);
     write_files(&w);
     write_spots(&w);

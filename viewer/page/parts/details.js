@@ -81,7 +81,10 @@ function numbers(app, table, row) {
 function sampleError(app, table, row) {
   const sampling = app.session.summary(app.s).sampling;
   if (!sampling) return "";
-  return `± ${(app.session.engine.shareError(table.samples[row], sampling.samples) * 100).toFixed(1)} %`;
+  // Samples seen in part are no evidence; a function has as large a share of them as the whole.
+  const seen = sampling.whole / sampling.samples;
+  const error = app.session.engine.shareError(Math.round(table.samples[row] * seen), sampling.whole);
+  return `± ${(error * 100).toFixed(1)} %`;
 }
 
 /** @param {App} app */

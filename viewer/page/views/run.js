@@ -104,13 +104,24 @@ export class RunView {
     if (r.sampling)
       cards.push(
         [formatCount(r.sampling.samples), "samples"],
-        [`± ${(r.sampling.error * 100).toFixed(1)} %`, "sampling error of a share"],
+        [
+          `± ${(r.sampling.error * 100).toFixed(1)} %`,
+          r.sampling.whole < r.sampling.samples
+            ? `sampling error of a share of the ${formatCount(r.sampling.whole)} samples seen whole`
+            : "sampling error of a share",
+        ],
       );
+    if (r.sampling?.partialShare)
+      cards.push([formatShare(r.sampling.partialShare, 1), "of the samples seen in part"]);
     const lost = r.processes.reduce(
       (/** @type {number} */ a, /** @type {any} */ p) => a + (p.sampled?.lost ?? 0),
       0,
     );
-    if (lost) cards.push([formatCount(lost), lost === 1 ? "sample lost" : "samples lost"]);
+    if (lost)
+      cards.push([
+        formatCount(lost),
+        `${lost === 1 ? "sample" : "samples"} lost (${formatShare(r.sampling?.lostShare ?? 0, 1)})`,
+      ]);
     const watched = r.processes.reduce(
       (/** @type {number} */ a, /** @type {any} */ p) => a + (p.sampled?.cpuNs ?? 0),
       0,
