@@ -88,9 +88,12 @@ static uint32_t find_thread(struct unite *u, size_t i)
     uint32_t process = u->processes[sampled.process];
     for (uint32_t k = 0; k < u->into->threads.len && process < u->first_new; k++) {
         const struct fm_thread *thread = &u->into->threads.data[k];
-        if (thread->process == process && thread->tid == sampled.tid &&
-            (!thread->end_ns || thread->end_ns >= sampled.start_ns) && !is_taken(u, i, k))
-            return k;
+        if (thread->process != process || thread->tid != sampled.tid ||
+            (thread->end_ns && thread->end_ns < sampled.start_ns) || is_taken(u, i, k))
+            continue;
+        if (!thread->cpu_ns) /* it ended before it looked at its own clock */
+            u->into->threads.data[k].cpu_ns = sampled.cpu_ns;
+        return k;
     }
     sampled.process = process;
     sampled.name = string_of(u, sampled.name);

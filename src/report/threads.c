@@ -42,7 +42,8 @@ void fm_report_threads(const struct fm_report *r)
         snprintf(text, sizeof text, "%u", thread->tid);
         fm_table_cell(&t, FM_COLOR_NONE, text);
         fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, wall_ns));
-        fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, (int64_t)thread->cpu_ns));
+        fm_table_cell(&t, FM_COLOR_NONE, /* none: not known, or no thread of its own: tasks */
+                      thread->cpu_ns ? fm_number_time(text, (int64_t)thread->cpu_ns) : "");
         fm_table_cell(&t, fm_color_heat((double)thread->cpu_ns, (double)wall_ns),
                       fm_number_percent(text, (double)thread->cpu_ns, (double)wall_ns));
         int64_t calls = e.calls + e.c_calls + e.resumes;

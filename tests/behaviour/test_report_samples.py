@@ -181,7 +181,12 @@ def test_threads(recording):
     assert rows[0].split() == ["process", "thread", "wall", "CPU", "%", "samples", "states", "name"]
     assert rows[1].split()[-10:] == ["850", "py", "53", "·", "net", "24", "·", "C", "12",
                                      "MainThread"]
+    # 550 ms and 1 ms of processor time, of 850 ms each
+    assert rows[1].split()[:7] == ["100", "100", "850", "ms", "550", "ms", "64.7"]
+    assert rows[2].split()[:7] == ["100", "101", "850", "ms", "1.00", "ms", "0.1"]
+    assert [row["cpu_s"] for row in as_csv("--threads", recording)] == ["0.550000000", "0.001000000"]
     threads = as_json("--threads", recording)["threads"]
+    assert [t["cpu_ns"] for t in threads] == [550_000_000, 1_000_000]
     assert [t["samples"] for t in threads] == [850, 150]
     assert own(threads[0]["states_ns"]) == {"python": 450, "c": 100, "network": 200, "sleep": 100}
     assert own(threads[1]["states_ns"]) == {"gil": 100, "lock": 50}

@@ -178,7 +178,12 @@ static void test_exit_status(void **state)
         samples->processes.data[pid - 7].exit_status = 3;
     }
     exact->processes.data[0].exit_status = -1;
+    /* Nor how much processor time its thread took; of 8 it knows better. */
+    samples->threads.data[0].cpu_ns = samples->threads.data[1].cpu_ns = 5 * MS;
+    exact->threads.data[1].cpu_ns = 6 * MS;
     fm_profile_unite_samples(exact, samples);
+    assert_int_equal(exact->threads.data[0].cpu_ns, 5 * MS);
+    assert_int_equal(exact->threads.data[1].cpu_ns, 6 * MS);
     assert_int_equal(exact->processes.data[0].exit_status, 3);
     assert_int_equal(exact->processes.data[1].exit_status, 0);
     fm_profile_free(exact);
