@@ -288,7 +288,7 @@ int fm_verb_attach(int argc, char **argv)
     struct attach a = { .ready_fd = -1, .control_fd = -1, .signals = -1 };
     struct fm_error err = FM_ERROR_INIT;
     struct fm_watch_verb verb = { "attach", help, take_own, &a };
-    take_signals(&a); /* before anything that takes time: who knows our number may signal from now on */
+    take_signals(&a); /* before anything that takes time */
     int status = fm_watch_options_parse(&a.watch, &verb, argc, argv);
     if (status >= 0) {
         close(a.signals);

@@ -1,7 +1,7 @@
 /*
  * Joins what the processes of a run left in its folder into one profile: PID.N.live stores (with
- * their .more files) and PID.N.unprofiled notes, in order of PID and N, then what was sampled: the sampler's own
- * profile, or samples.fathom, which it wrote.
+ * their .more files) and PID.N.unprofiled notes, in order of PID and N, then what was sampled: the
+ * sampler's own profile, or samples.fathom, which it wrote.
  *
  * The sources of the code that ran are taken in, too, as long as they are still there.
  *

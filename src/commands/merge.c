@@ -44,8 +44,8 @@ static int gather(struct fm_profile *into, const char *folder, struct fm_error *
     for (size_t i = before; i < into->processes.len; i++)
         sampled = sampled || into->processes.data[i].sampled;
     fm_profile_note(into, FM_NONE, "recovered", 1,
-                    sampled ? "the run was cut off; this is what its processes had recorded, and what was "
-                              "sampled until it was last saved"
+                    sampled ? "the run was cut off; this is what its processes had recorded, and "
+                              "what was sampled until it was last saved"
                             : "the run was cut off; this is what its processes had recorded");
     return 0;
 }

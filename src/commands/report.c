@@ -224,7 +224,8 @@ static void print(const struct fm_report *r, const struct fm_report_options *o)
     }
 }
 
-/* Let only the states that the user named count. Calls go with the others; what recording them cost stays. */
+/* Let only the states that the user named count. Calls go with the others; what recording them cost
+ * stays. */
 static bool keep_states(struct fm_profile *p, unsigned states)
 {
     for (uint32_t i = 0; i < p->processes.len; i++)

@@ -265,8 +265,8 @@ static void report(const struct run *run, const struct fm_profile *p, size_t run
         say("Recorded to %s; next: fathom report %s", run->output.path, run->output.path);
 }
 
-/* The folder of the run stays: what was sampled must be in it as well. Says so if it cannot be put there; false if nothing
- * of the run is kept then. */
+/* The folder of the run stays: what was sampled must be in it as well. Says so if it cannot be put
+ * there; false if nothing of the run is kept then. */
 static bool keep_samples(struct run *run)
 {
     struct fm_error err = FM_ERROR_INIT;
@@ -334,7 +334,8 @@ int fm_verb_run(int argc, char **argv)
     struct fm_error err = FM_ERROR_INIT;
     int wait_status = 0;
     hold_standard_descriptors();
-    /* Signals first: they are for the program, which is to get them, or would leave a folder that nobody removes. */
+    /* Signals first: they are for the program, which is to get them, or would leave a folder that
+     * nobody removes. */
     int status = fm_relay_init(&run.relay, &err) < 0 ? FM_RUN_OWN_FAILURE : 0;
     int parsed = fm_run_options_parse(&run.options, argc, argv);
     if (parsed >= 0) {

@@ -1,9 +1,11 @@
 /*
- * Sampling during `fathom run`: the sampler lives in the launcher and watches the program from outside.
+ * Sampling during `fathom run`: the sampler lives in the launcher and watches the program from
+ * outside.
  *
- * What it gathered is written into the run's folder now and then as samples.fathom, where `fathom merge` finds it if the
- * launcher was killed. At the end join.c takes it from memory together with the live stores; it goes to the folder once more
- * only if that stays, since the recording could not be written or somebody still runs.
+ * What it gathered is written into the run's folder now and then as samples.fathom, where `fathom
+ * merge` finds it if the launcher was killed. At the end join.c takes it from memory together with
+ * the live stores; it goes to the folder once more only if that stays, since the recording could
+ * not be written or somebody still runs.
  */
 #ifndef FM_COMMANDS_RUN_SAMPLES_H
 #define FM_COMMANDS_RUN_SAMPLES_H

@@ -1,7 +1,8 @@
 /*
- * When to save a recording that still grows, so that a kill of Fathom costs little and saving costs little as well:
- * after the first second, then each time twice as long, up to a minute; and never so often that saving, which takes the longer
- * the larger the recording is, would take more than a hundredth of the time.
+ * When to save a recording that still grows, so that a kill of Fathom costs little and saving costs
+ * little as well: after the first second, then each time twice as long, up to a minute; and never
+ * so often that saving, which takes the longer the larger the recording is, would take more than a
+ * hundredth of the time.
  */
 #ifndef FM_COMMANDS_SAVE_TIMES_H
 #define FM_COMMANDS_SAVE_TIMES_H

@@ -12,7 +12,8 @@ enum {
     SEMAPHORE_BYTES = 32, /* sizeof(sem_t) on 64-bit Linux */
 };
 
-/* `with` keeps a bound __exit__ on the stack; since 3.14 the function, and above it what it is called with. */
+/* `with` keeps a bound __exit__ on the stack; since 3.14 the function, and above it what it is
+ * called with. */
 static bool binds_exit(const struct fm_heap *t)
 {
     return fm_layout_minor(t->layout) < 14;
@@ -23,8 +24,8 @@ struct kind {
     bool mutex; /* not a semaphore; either is the first field */
 };
 
-/* Of a mutex there is that alone, of an RLock's its owner and level; of a semaphore there is the pointer, and two or three more
- * words. */
+/* Of a mutex there is that alone, of an RLock's its owner and level; of a semaphore there is the
+ * pointer, and two or three more words. */
 static bool lock_kind(const struct fm_heap *t, fm_addr at, struct kind *ret)
 {
     char name[32];

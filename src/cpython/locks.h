@@ -6,8 +6,9 @@
  *               waiting thread, and their attributes, are searched for such a lock.
  *   mutexes     the thread parks on a semaphore of its own, beside which it notes the address of
  *               the lock's PyMutex.
- * In both ways the lock that is found is the right one, or none is found. Lock is made of a mutex since 3.13.1, RLock since 3.14
- * (3.13.0 has semaphores only, 3.13.1 and later both); the size of their instances tells, so no version is asked.
+ * In both ways the lock that is found is the right one, or none is found. Lock is made of a mutex
+ * since 3.13.1, RLock since 3.14 (3.13.0 has semaphores only, 3.13.1 and later both); the size of
+ * their instances tells, so no version is asked.
  *
  * Who holds it: an RLock notes its owner. A plain lock does not; but a thread inside `with lock:`
  * has the lock's __exit__ on the value stack of a frame. That is what "probably held by" rests on:

@@ -19,7 +19,7 @@ struct fm_stack_thread {
     fm_addr interp;
     int64_t interp_id;
     uint64_t ident;     /* pthread_t: what threading.get_ident() says */
-    uint64_t native_id; /* of the kernel, as Python noted it: see thread_ids.h; 0 if this version does not */
+    uint64_t native_id; /* of the kernel, as Python noted it (thread_ids.h); 0 if it did not */
 };
 
 struct fm_stack_threads {

@@ -266,8 +266,8 @@ static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size
         qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
 }
 
-/* Does every process in scope have samples instead of calls (`states`), or some of them both? Those of which
- * nothing was recorded do not count. */
+/* Does every process in scope have samples instead of calls (`states`), or some of them both? Those
+ * of which nothing was recorded do not count. */
 static void tell_samples(struct fm_flat *flat, const struct fm_profile *p,
                          const struct fm_flat_scope *scope)
 {
@@ -285,8 +285,8 @@ static void tell_samples(struct fm_flat *flat, const struct fm_profile *p,
     flat->beside = sampled && !flat->states;
 }
 
-/* Was a thread of a process with calls only sampled? Then nothing was called in it, and its time is that of its
- * samples to the nanosecond. */
+/* Was a thread of a process with calls only sampled? Then nothing was called in it, and its time is
+ * that of its samples to the nanosecond. */
 static bool *only_sampled_new(const struct walk *w)
 {
     const struct fm_profile *p = w->p;

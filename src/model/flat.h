@@ -9,9 +9,10 @@
  * and on an edge: the callee's calls, self and total time when called from that caller; `primitive`
  * and `total_ns` count only while the same edge is not active already.
  *
- * Of samples (SAMPLES and STATE_* of the nodes) a row has those that ended in the function, and those
- * in which it was on the stack at all; recursion counts a sample once. In a table of calls they add no time: a thread
- * that was only sampled in a process whose calls were recorded (asyncio's tasks) gives its samples alone.
+ * Of samples (SAMPLES and STATE_* of the nodes) a row has those that ended in the function, and
+ * those in which it was on the stack at all; recursion counts a sample once. In a table of calls
+ * they add no time: a thread that was only sampled in a process whose calls were recorded
+ * (asyncio's tasks) gives its samples alone.
  *
  * Rows with no entries of their own (frames that were open before recording began, e.g. inherited
  * by fork) are kept when they have time. Thread roots are no rows.

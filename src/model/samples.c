@@ -125,7 +125,8 @@ static bool is_sampled(const struct fm_profile *p, uint32_t process)
     return process != FM_NONE && p->processes.data[process].sampled;
 }
 
-/* Calls and their exact times know no states: of a process that has both, the samples are what is left. */
+/* Calls and their exact times know no states: of a process that has both, the samples are what is
+ * left. */
 static void drop_calls(struct fm_profile *p)
 {
     for (uint32_t i = 0; i < p->nodes.len; i++) {

@@ -42,10 +42,11 @@ void fm_samples_release(struct fm_samples *samples);
 
 struct fm_profile;
 
-/* Let only some states (a bit each) count as time: of processes with samples the times of nodes and lines are
- * made anew from these states; calls and hits, of which no state is known, are dropped. Of samples it is only known how much
- * time each state had, so their number shrinks in proportion. Of lines only the time of their own is
- * left, and spots, of which no state is known, are dropped. False if there is no such process. */
+/* Let only some states (a bit each) count as time: of processes with samples the times of nodes and
+ * lines are made anew from these states; calls and hits, of which no state is known, are dropped.
+ * Of samples it is only known how much time each state had, so their number shrinks in proportion.
+ * Of lines only the time of their own is left, and spots, of which no state is known, are dropped.
+ * False if there is no such process. */
 bool fm_samples_keep_states(struct fm_profile *p, unsigned states);
 
 /* Put rows in order and unite equal ones: to be called after a series of pushes. */

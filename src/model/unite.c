@@ -124,8 +124,8 @@ static void index_children(struct unite *u)
     }
 }
 
-/* Is all of a thread's time known exactly? Not of one that only the samples know (asyncio's tasks), nor where
- * calls of some functions alone were recorded, for their lines. */
+/* Is all of a thread's time known exactly? Not of one that only the samples know (asyncio's tasks),
+ * nor where calls of some functions alone were recorded, for their lines. */
 static bool is_exact(const struct unite *u, uint32_t thread)
 {
     uint32_t process = u->into->threads.data[thread].process;
@@ -172,7 +172,8 @@ static void unite_trees(struct unite *u)
     }
 }
 
-/* Times of lines are exact in functions whose lines were recorded, else those of the samples are all there is. */
+/* Times of lines are exact in functions whose lines were recorded, else those of the samples are
+ * all there is. */
 static void unite_lines(struct unite *u)
 {
     struct fm_map exact = { 0 }; /* (process, function) */

@@ -1,9 +1,10 @@
 /*
  * How a process ended that is somebody else's child.
  *
- * A pidfd that was opened while the process was there keeps its end: since Linux 6.15 the kernel tells the exit status
- * through it, from the moment the parent has collected it. Before that, and on older kernels, what the parent has not
- * collected yet stands in /proc/PID/stat. Where neither is to be had, the status stays unknown.
+ * A pidfd that was opened while the process was there keeps its end: since Linux 6.15 the kernel
+ * tells the exit status through it, from the moment the parent has collected it. Before that, and
+ * on older kernels, what the parent has not collected yet stands in /proc/PID/stat. Where neither
+ * is to be had, the status stays unknown.
  *
  * Costs one descriptor per process. Threads: none; a watch belongs to one thread at a time.
  */
@@ -21,8 +22,8 @@ struct fm_exit_watch {
 /* To be called while the process lives, or before its number can be another's. */
 void fm_exit_watch_open(struct fm_exit_watch *w, pid_t pid);
 
-/* Has it ended, and how? As a shell shows it: the exit status, or 128 + signal. False: it runs, or nobody can tell (any more,
- * or yet: worth asking again later). */
+/* Has it ended, and how? As a shell shows it: the exit status, or 128 + signal. False: it runs, or
+ * nobody can tell (any more, or yet: worth asking again later). */
 bool fm_exit_watch_status(const struct fm_exit_watch *w, pid_t pid, int32_t *ret);
 
 void fm_exit_watch_close(struct fm_exit_watch *w);

@@ -72,7 +72,8 @@ static long long number_of(const char *status, const char *key, int base, long l
     return value ? (long long)strtoull(value, NULL, base) : otherwise;
 }
 
-/* "NSpid: 812 7": the number in every namespace from ours down; the last is the innermost. How many there are. */
+/* "NSpid: 812 7": the number in every namespace from ours down; the last is the innermost. How many
+ * there are. */
 static int innermost(const char *text, pid_t *ret)
 {
     int count = 0;

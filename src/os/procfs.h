@@ -65,8 +65,8 @@ struct fm_pids {
 };
 int fm_process_tasks(pid_t pid, struct fm_pids *tasks);
 
-/* The same, each also by the number that it has in the process's own pid namespace: the same one unless it lives in a
- * container. Those that end meanwhile are left out. */
+/* The same, each also by the number that it has in the process's own pid namespace: the same one
+ * unless it lives in a container. Those that end meanwhile are left out. */
 struct fm_tid {
     pid_t outer, inner;
 };

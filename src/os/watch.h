@@ -3,8 +3,8 @@
  *
  * Model. Processes make themselves known by files "PID.…" in the run's folder. For each process id
  * that appears, a pidfd is opened, which becomes readable at the instant the process ends, whoever
- * its parent is; exit_status.h asks it how. Where something is too old or refused, ends and statuses just stay
- * unknown.
+ * its parent is; exit_status.h asks it how. Where something is too old or refused, ends and
+ * statuses just stay unknown.
  *
  * Threads: none.
  */

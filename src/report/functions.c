@@ -5,8 +5,8 @@
  * Columns about generators and coroutines appear only when a row has something to say there.
  *
  * Of samples there are no calls; instead there is how many ended in the function, how far the share
- * may be off, and what the threads were doing then. Where both were recorded, calls and times are exact and the samples
- * add what the threads were doing.
+ * may be off, and what the threads were doing then. Where both were recorded, calls and times are
+ * exact and the samples add what the threads were doing.
  */
 #include "report/number.h"
 #include "report/report.h"

@@ -74,7 +74,8 @@ static void settle_sampled(struct fm_lines *lines)
     }
 }
 
-/* Of the processes in scope: samples, hits, or both? A recording of calls may have lines of samples alone. */
+/* Of the processes in scope: samples, hits, or both? A recording of calls may have lines of samples
+ * alone. */
 static void tell_samples(struct fm_linetables *t, const struct fm_flat *flat)
 {
     bool samples = flat->states, hits = false;

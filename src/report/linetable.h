@@ -6,9 +6,9 @@
  * another would count twice; then it is the function's own total time, where calls were recorded.
  *
  * `flat` presents these functions as rows to fm_query_run and fm_names_new, one per table and in
- * the same order: calls are hits, total and self are the lines'. Where processes were sampled, lines
- * have samples and states instead of hits; where lines were recorded as well, beside them: then times are exact in the
- * functions that have hits, and those of samples in others.
+ * the same order: calls are hits, total and self are the lines'. Where processes were sampled,
+ * lines have samples and states instead of hits; where lines were recorded as well, beside them:
+ * then times are exact in the functions that have hits, and those of samples in others.
  */
 #ifndef FM_REPORT_LINETABLE_H
 #define FM_REPORT_LINETABLE_H

@@ -36,8 +36,9 @@ static int64_t clamp(uint64_t value)
     return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
 
-/* For how long each process was watched: the time of its longest thread, and no longer than it ran. Beside calls,
- * the time of a thread is theirs, which begin later; its states have that of the samples. */
+/* For how long each process was watched: the time of its longest thread, and no longer than it ran.
+ * Beside calls, the time of a thread is theirs, which begin later; its states have that of the
+ * samples. */
 static int64_t watched_ns(const struct fm_profile *p, uint32_t process,
                           const struct fm_thread_states *states)
 {

@@ -7,8 +7,9 @@
  * from the share to the farther end of that interval, so it is never too small, also not for a
  * share of 0 or 100 %. Over all shares it is largest at one half: the error of the whole report.
  *
- * n counts what was seen whole. A partial sample says where a thread was only in part: it is no evidence for shares. How many
- * are partial is known of processes; parts of them (a thread, some states) are taken to have as large a share.
+ * n counts what was seen whole. A partial sample says where a thread was only in part: it is no
+ * evidence for shares. How many are partial is known of processes; parts of them (a thread, some
+ * states) are taken to have as large a share.
  */
 #ifndef FM_REPORT_SAMPLING_H
 #define FM_REPORT_SAMPLING_H
@@ -24,7 +25,7 @@ struct fm_sampling {
     int64_t samples;       /* in the trees shown */
     int64_t whole;         /* of these: seen whole */
     int64_t partial, lost; /* of the processes; 0 if only one thread is shown */
-    double partial_share, lost_share; /* of the processes, fractions; of one thread, those of its process */
+    double partial_share, lost_share; /* of the processes, fractions; also for one thread */
     bool of_thread;                   /* only one is shown */
     int64_t rounds;
     double asked_hz;   /* 0: as fast as it goes */
@@ -46,8 +47,8 @@ double fm_sampling_error_of(const struct fm_sampling *s, int64_t part, int64_t a
 /* In percent: "0.4". */
 char *fm_sampling_write_error(char *out, const struct fm_sampling *s, int64_t part, int64_t all);
 
-/* The header's sentences: "12,345 samples at 1,000 Hz (wall), 123 partial (1.0 %), 0 lost", "shares of the 12,222 seen whole are
- * right within ± 0.9 % (95 %)", and what watching cost. */
+/* The header's sentences: "12,345 samples at 1,000 Hz (wall), 123 partial (1.0 %), 0 lost", "shares
+ * of the 12,222 seen whole are right within ± 0.9 % (95 %)", and what watching cost. */
 void fm_sampling_describe(const struct fm_sampling *s, struct fm_buffer *out);
 void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
                                 struct fm_buffer *out); /* "shares"; "states" beside exact times */

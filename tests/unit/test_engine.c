@@ -559,7 +559,8 @@ static void test_samples(void **state)
     process->samples_partial = 2;
     assert_int_equal(fm_engine_summary(&e, 0), 0);
     char expected[128];
-    snprintf(expected, sizeof expected, "\"whole\":3,\"partialShare\":0.4,\"lostShare\":0,\"error\":%.9g}",
+    snprintf(expected, sizeof expected,
+             "\"whole\":3,\"partialShare\":0.4,\"lostShare\":0,\"error\":%.9g}",
              fm_sampling_error_max(3));
     assert_non_null(strstr(e.text.data, expected));
     fm_engine_release(&e);

@@ -375,8 +375,8 @@ static void test_keep_states_scales(void **state)
     fm_profile_free(p);
 }
 
-/* Calls and samples at once: main was called once and took 100 ns, the samples say 20 in Python and 30 in C. Calls know
- * no states: only what was sampled in C is left. */
+/* Calls and samples at once: main was called once and took 100 ns, the samples say 20 in Python and
+ * 30 in C. Calls know no states: only what was sampled in C is left. */
 static void test_keep_states_beside_calls(void **state)
 {
     (void)state;
@@ -419,8 +419,8 @@ static void expect_told(const struct fm_profile *p, const struct fm_flat_scope *
     assert_string_equal(fm_buffer_text(&end), error);
 }
 
-/* 100 samples. The error of one half of n: 1.96 / (2 √(n + 1.96²)): 9.6 % of 100, 10.7 % of 80, of none
- * there is no telling. */
+/* 100 samples. The error of one half of n: 1.96 / (2 √(n + 1.96²)): 9.6 % of 100, 10.7 % of 80, of
+ * none there is no telling. */
 static void test_partial_is_no_evidence(void **state)
 {
     (void)state;

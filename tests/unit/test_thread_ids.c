@@ -39,8 +39,8 @@ static int fake_read(const struct fm_remote *remote, const struct fm_span *spans
 
 static const struct fm_remote_source source = { .read = fake_read };
 
-/* Find the numbers of `n` threads, whose records are 0, 1, … and whose notes are given; the process has the threads
- * `live`, 0 at the end, which it calls by numbers that are `shift` smaller. */
+/* Find the numbers of `n` threads, whose records are 0, 1, … and whose notes are given; the process
+ * has the threads `live`, 0 at the end, which it calls by numbers that are `shift` smaller. */
 static void find(struct fake *fake, const uint64_t *notes, size_t n, const pid_t *live, pid_t shift,
                  struct fm_thread_id *ids)
 {
@@ -69,8 +69,8 @@ static void test_notes_are_right(void **state)
 static void test_no_notes(void **state)
 {
     (void)state;
-    /* 3.9: a worker and the main thread. A word in front of the right one happens to be a thread of the process, in
-     * one record; another is the same in both. */
+    /* 3.9: a worker and the main thread. A word in front of the right one happens to be a thread of
+     * the process, in one record; another is the same in both. */
     for (int place = GLIBC; place >= 12; place -= GLIBC - 12) { /* glibc's, and somebody else's */
         struct fake fake = { .n = 2 };
         struct fm_thread_id ids[2];
@@ -101,8 +101,8 @@ static void test_one_thread_among_others_of_c(void **state)
 static void test_forked_plainly(void **state)
 {
     (void)state;
-    /* The parent's threads were 51 and 50. Its child is process 100; it inherited both notes, and only the thread that
-     * forked: the C library has cleared the other's record. */
+    /* The parent's threads were 51 and 50. Its child is process 100; it inherited both notes, and
+     * only the thread that forked: the C library has cleared the other's record. */
     struct fake fake = { .n = 3 };
     struct fm_thread_id ids[3];
     fake.records[1][GLIBC] = 100;

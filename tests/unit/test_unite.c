@@ -308,7 +308,8 @@ static const struct fm_line *find_line(const struct fm_profile *p, uint32_t numb
 static void test_lines(void **state)
 {
     (void)state;
-    /* In a function with exact lines times stay exact; in others those of the samples are all there is. */
+    /* In a function with exact lines times stay exact; in others those of the samples are all there
+     * is. */
     for (int recorded = 0; recorded < 2; recorded++) {
         struct fm_profile *exact = fm_profile_new(), *samples = fm_profile_new();
         process(exact, 7, 1000, 9000, false);
