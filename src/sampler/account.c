@@ -12,6 +12,7 @@ struct fm_account *fm_account_new(void)
 {
     struct fm_account *a = fm_calloc(1, sizeof *a);
     a->details = fm_strings_new();
+    a->exit_status = -1;
     return a;
 }
 
@@ -91,6 +92,9 @@ void fm_account_take(struct fm_account *a, struct fm_target *t)
     a->end_ns = t->end_ns;
     a->last_round_ns = t->last_round_ns;
     a->gone = t->gone;
+    /* The parent may not have asked for it yet: then it is asked for again next time. */
+    if (a->gone && a->exit_status < 0 && fm_exit_watch_status(&t->exit, t->pid, &a->exit_status))
+        fm_exit_watch_close(&t->exit);
 }
 
 /* --- folding -------------------------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ struct fm_account {
     int way_refused;
     uint64_t end_ns, last_round_ns;
     bool gone;
+    int32_t exit_status; /* as a shell shows it; −1: not known, or it runs */
 };
 
 struct fm_account *fm_account_new(void);

@@ -81,7 +81,7 @@ static uint32_t thread_of(struct gather *g, uint32_t place)
         own = name;
     }
     struct fm_thread thread = { .process = g->process, .tid = th->tid, .name = fm_profile_string(g->p, own),
-                                .start_ns = th->start_ns, .end_ns = th->end_ns };
+                                .start_ns = th->start_ns, .end_ns = th->end_ns, .cpu_ns = th->cpu_ns };
     g->threads.data[place] = fm_profile_thread(g->p, &thread);
     return g->threads.data[place];
 }
@@ -215,7 +215,7 @@ static uint32_t add_process(struct gather *g, const struct fm_gather_settings *s
         .start_real_ns = fm_clock_read_ns(CLOCK_REALTIME) - (now_ns - t->start_ns),
         .start_ns = t->start_ns,
         .end_ns = a->end_ns ? a->end_ns : a->last_round_ns,
-        .exit_status = -1,
+        .exit_status = a->exit_status,
         .profiled = true,
         .sampled = true,
         .sample_mode = (uint8_t)settings->mode,

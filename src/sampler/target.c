@@ -43,6 +43,7 @@ struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *optio
         t->start_ticks = kin.start_ticks;
         t->stack_start = fm_target_stack_start(pid);
     }
+    fm_exit_watch_open(&t->exit, pid);
     if (!fm_rseq_find(&t->remote, &t->cpu_distance))
         t->cpu_distance = 0;
     fm_codes_init(&t->codes, &t->remote, &t->runtime.layout);
@@ -63,6 +64,7 @@ void fm_target_free(struct fm_target *t)
     if (!t)
         return;
     fm_threads_free(t);
+    fm_exit_watch_close(&t->exit);
     fm_task_reader_free(t->tasks);
     fm_tasks_release(&t->task_list);
     fm_vec_release(&t->task_stack);

@@ -16,6 +16,7 @@
 #include "base/strings.h"
 #include "cpython/runtime.h"
 #include "cpython/tasks.h"
+#include "os/exit_status.h"
 #include "sampler/codes.h"
 #include "sampler/descriptors.h"
 #include "sampler/look.h"
@@ -92,7 +93,6 @@ struct fm_target {
     pid_t pid, parent;
     uint64_t start_ticks; /* tells it from a later process of the same number */
     uint64_t stack_start; /* fm_target_stack_start() */
-    int namespaces;       /* of process ids that it is in: 1, 2 for more; 0: not asked yet */
     struct fm_remote remote;
     struct fm_runtime runtime;
     int64_t cpu_distance; /* of a thread's processor from its pthread_t (os/rseq.h); 0: not known */
@@ -115,6 +115,7 @@ struct fm_target {
     uint64_t list_wait_ns; /* until threads are listed again, as one had not begun yet; 0: there was none */
     uint64_t next_names_ns; /* when to look for names of threads; UINT64_MAX: all are known */
     bool gone;
+    struct fm_exit_watch exit;
     struct fm_target_counts counts;
 };
 

@@ -4,8 +4,7 @@
 #include "sampler/thread_look.h"
 #include "sampler/threads.h"
 
-/* The await stack of a task, as a row of the tally. False if nothing of it can be read. */
-static bool row_of(struct fm_target *t, const struct fm_task *task, uint32_t thread, uint32_t *ret)
+static void take_frames(struct fm_target *t, const struct fm_task *task)
 {
     t->task_stack.len = 0;
     for (uint32_t k = 0; k < task->n_frames; k++) {
@@ -16,6 +15,14 @@ static bool row_of(struct fm_target *t, const struct fm_task *task, uint32_t thr
         fm_code_offset(&t->codes.list.data[raw.code]->code, &t->runtime.layout, f->instr, &raw.offset);
         fm_vec_push(&t->task_stack, raw);
     }
+}
+
+/* The await stack of a task, as a row of the tally. False if nothing of it can be read. */
+static bool row_of(struct fm_target *t, const struct fm_task *task, uint32_t thread, uint32_t *ret)
+{
+    take_frames(t, task);
+    if (!fm_codes_confirm(&t->codes, t->task_stack.data, t->task_stack.len))
+        take_frames(t, task);
     if (t->task_stack.len)
         *ret = fm_tally_row(&t->tally, thread, t->task_stack.data, (uint32_t)t->task_stack.len, false);
     return t->task_stack.len > 0;

@@ -1,7 +1,6 @@
 /* The threads of a target; see threads.h. */
 #include "sampler/threads.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,13 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cpython/thread_ids.h"
 #include "cpython/thread_names.h"
 #include "os/procfs.h"
 
 #define MAX_INTERPRETERS 4096
 #define MAX_THREADS 65536
 #define THREAD_MAX_BYTES 2048
-#define PTHREAD_SCAN_BYTES 2048
 #define REFRESH_NS 100000000u
 #define SOON_NS 1000000u /* after which a thread that has not begun yet is looked for, then twice as long … */
 #define QUIET_ROUNDS 8    /* at least each so many rounds the kernel is asked about everybody */
@@ -78,71 +77,6 @@ static uint64_t processor_ns(const struct fm_watched_thread *th)
     return strtoull(line, NULL, 10);
 }
 
-static bool is_task(pid_t pid, uint64_t tid)
-{
-    char path[64];
-    if (tid == 0 || tid > INT32_MAX)
-        return false;
-    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
-    return access(path, F_OK) == 0;
-}
-
-/* Before 3.11 Python knows only the pthread_t: the address of the C library's record of the thread, in
- * which the kernel's id stands at a place that the main thread, whose id is the process's, gives
- * away. */
-static pid_t tid_by_pthread(struct fm_target *t, uint64_t ident, bool main_thread)
-{
-    uint32_t words[PTHREAD_SCAN_BYTES / 4];
-    if (main_thread)
-        return t->pid;
-    if (fm_remote_read(&t->remote, ident, words, sizeof words) < 0)
-        return 0;
-    for (size_t i = 100; i < sizeof words / 4; i++) { /* glibc and musl: behind the first 400 bytes */
-        if (words[i] != (uint32_t)t->pid && is_task(t->pid, words[i]) && words[i] > 1)
-            return (pid_t)words[i];
-    }
-    return 0;
-}
-
-/* Is the process in a pid namespace of its own? Then its status names more than one id. */
-static bool is_namespaced(struct fm_target *t)
-{
-    if (!t->namespaces) {
-        fm_autobuffer text = FM_BUFFER_INIT;
-        const char *ids = fm_procfs_read_of(t->pid, "status", 8192, &text) < 0
-                              ? NULL
-                              : strstr(fm_buffer_text(&text), "NSpid:\t");
-        t->namespaces = ids && ids[7 + strcspn(ids + 7, "\t\n")] == '\t' ? 2 : 1;
-    }
-    return t->namespaces > 1;
-}
-
-/* A Python in its own pid namespace knows its threads by numbers of there. */
-static pid_t tid_outside(struct fm_target *t, uint64_t native)
-{
-    char path[64], line[256];
-    if (!is_namespaced(t))
-        return is_task(t->pid, native) ? (pid_t)native : 0;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    pid_t found = 0;
-    while (dir && !found && (entry = readdir(dir))) {
-        snprintf(path, sizeof path, "/proc/%d/task/%.20s/status", (int)t->pid, entry->d_name);
-        FILE *f = entry->d_name[0] == '.' ? NULL : fopen(path, "re");
-        while (f && fgets(line, sizeof line, f)) {
-            const char *last = strrchr(line, '\t');
-            if (strncmp(line, "NSpid:", 6) == 0 && last && strtoull(last, NULL, 10) == native)
-                found = (pid_t)atoi(entry->d_name);
-        }
-        if (f)
-            fclose(f);
-    }
-    if (dir)
-        closedir(dir);
-    return found;
-}
-
 /* What the kernel calls it: the name of the program, unless somebody set another. */
 static char *kernel_name(pid_t pid, pid_t tid)
 {
@@ -170,26 +104,21 @@ static uint64_t native_of(const struct fm_target *t, const uint8_t *bytes)
     return offset == FM_ABSENT ? 0 : word(bytes, offset);
 }
 
-/* False if it is to be seen later. */
-static bool add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const uint8_t *bytes,
-                       bool main_thread, uint64_t now_ns)
+/* A thread state that was found in the lists of an interpreter. */
+struct found {
+    fm_addr at, interp;
+    uint64_t ident, native;
+    bool begun;
+};
+
+static void add_thread(struct fm_target *t, const struct found *found, pid_t tid, uint64_t now_ns)
 {
-    const struct fm_layout *l = &t->runtime.layout;
-    uint64_t ident = word(bytes, l->thread_id);
-    /* Until a new thread runs, its state names the thread that made it. */
-    if (l->thread_chunk != FM_ABSENT && !word(bytes, l->thread_chunk))
-        return false;
-    pid_t tid = l->thread_native_id == FM_ABSENT
-                    ? tid_by_pthread(t, ident, main_thread)
-                    : tid_outside(t, native_of(t, bytes));
-    if (!tid)
-        return false; /* just born, or about to end */
     struct fm_watched_thread *th = add(t, now_ns);
-    th->look.thread = at;
-    th->look.interp = interp;
-    th->look.cpu_word = t->cpu_distance ? ident + (uint64_t)t->cpu_distance : 0;
-    th->ident = ident;
-    th->native = native_of(t, bytes);
+    th->look.thread = found->at;
+    th->look.interp = found->interp;
+    th->look.cpu_word = t->cpu_distance ? found->ident + (uint64_t)t->cpu_distance : 0;
+    th->ident = found->ident;
+    th->native = found->native;
     th->tid = tid;
     th->pid = t->pid;
     open_files(th);
@@ -198,7 +127,6 @@ static bool add_thread(struct fm_target *t, fm_addr at, fm_addr interp, const ui
     if (t->next_names_ns > now_ns + NAMES_NS)
         t->next_names_ns = now_ns + NAMES_NS;
     fm_vec_push(&t->live, th);
-    return true;
 }
 
 static bool take_name(struct fm_watched_thread *th, const struct fm_thread_names *names)
@@ -274,38 +202,14 @@ void fm_threads_drop_ended(struct fm_target *t)
 
 /* One walk through the lists of thread states. */
 struct listing {
-    struct fm_map by_state; /* address of a thread state → place in the list of the living */
-    struct fm_map visited;  /* addresses: a list that was changed while it was read may be a circle */
-    bool *seen;             /* by place, of those that were there before */
-    size_t n_seen;
-    bool whole;             /* every list was read to its end */
+    FM_VEC(struct found) found;
+    struct fm_map visited; /* addresses: a list that was changed while it was read may be a circle */
+    bool whole;            /* every list was read to its end */
     uint64_t now_ns;
     bool early; /* some have not begun yet */
 };
 
-/* A thread state can be freed and another made in its place, even with the same pthread_t. */
-static bool is_same(const struct fm_target *t, const struct fm_watched_thread *th, const uint8_t *bytes)
-{
-    return th->ident == word(bytes, t->runtime.layout.thread_id) && th->native == native_of(t, bytes);
-}
-
-static void see_thread(struct fm_target *t, fm_addr interp, fm_addr at, const uint8_t *bytes,
-                       struct listing *list)
-{
-    const uint32_t *place = fm_map_find(&list->by_state, at);
-    struct fm_watched_thread *th = place ? t->live.data[*place] : NULL;
-    if (th && !is_same(t, th, bytes)) {
-        fm_threads_end(t, th, list->now_ns);
-        th = NULL;
-    }
-    if (!th)
-        list->early |= !add_thread(t, at, interp, bytes, word(bytes, t->runtime.layout.thread_next) == 0,
-                                   list->now_ns);
-    else if (*place < list->n_seen)
-        list->seen[*place] = true;
-}
-
-static void see_threads(struct fm_target *t, fm_addr interp, fm_addr at, struct listing *list)
+static void list_threads_of(struct fm_target *t, fm_addr interp, fm_addr at, struct listing *list)
 {
     const struct fm_layout *l = &t->runtime.layout;
     uint8_t bytes[THREAD_MAX_BYTES];
@@ -320,18 +224,62 @@ static void see_threads(struct fm_target *t, fm_addr interp, fm_addr at, struct 
             list->whole = false; /* a thread ended under our eyes: those behind it are out of sight */
             return;
         }
-        see_thread(t, interp, at, bytes, list);
+        /* Until a new thread runs, its state names the thread that made it. */
+        struct found found = { at, interp, word(bytes, l->thread_id), native_of(t, bytes),
+                               l->thread_chunk == FM_ABSENT || word(bytes, l->thread_chunk) };
+        fm_vec_push(&list->found, found);
         newer = at;
         at = word(bytes, l->thread_next);
     }
 }
 
-static void end_unseen(struct fm_target *t, const struct listing *list)
+/* A thread state can be freed and another made in its place, even with the same pthread_t. */
+static bool is_same(const struct fm_watched_thread *th, const struct found *found)
 {
-    for (size_t i = 0; i < list->n_seen && list->whole; i++) {
-        struct fm_watched_thread *th = t->live.data[i];
-        if (!list->seen[i])
-            fm_threads_end(t, th, list->now_ns);
+    return th->ident == found->ident && th->native == found->native && th->look.interp == found->interp;
+}
+
+/* Which threads of the kernel they are: asked only if one is new. */
+static struct fm_thread_id *ids_of(struct fm_target *t, const struct listing *list)
+{
+    struct fm_thread_id *ids = fm_calloc(list->found.len + 1, sizeof *ids);
+    struct fm_tids tids = { 0 };
+    for (size_t i = 0; i < list->found.len; i++)
+        ids[i] = (struct fm_thread_id){ .ident = list->found.data[i].ident, .native = list->found.data[i].native };
+    if (fm_process_tids(t->pid, &tids) == 0)
+        fm_thread_ids_find(&t->remote, ids, list->found.len, &tids);
+    fm_tids_release(&tids);
+    return ids;
+}
+
+/* Add those that are new; true for each of `seen` that is still there (by its place in the list of the living). */
+static void take_found(struct fm_target *t, struct listing *list, bool *seen)
+{
+    fm_autofree struct fm_thread_id *ids = NULL;
+    struct fm_map by_state = { 0 };
+    for (size_t i = 0; i < t->live.len; i++)
+        fm_map_at(&by_state, t->live.data[i]->look.thread, (uint32_t)i, NULL);
+    for (size_t i = 0; i < list->found.len; i++) {
+        const struct found *found = &list->found.data[i];
+        const uint32_t *place = fm_map_find(&by_state, found->at);
+        if (place && is_same(t->live.data[*place], found)) {
+            seen[*place] = true;
+            continue;
+        }
+        ids = ids ? ids : ids_of(t, list);
+        if (found->begun && ids[i].tid)
+            add_thread(t, found, ids[i].tid, list->now_ns);
+        else
+            list->early = true; /* just born, or about to end */
+    }
+    fm_map_release(&by_state);
+}
+
+static void end_unseen(struct fm_target *t, const bool *seen, size_t n, uint64_t now_ns)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!seen[i])
+            fm_threads_end(t, t->live.data[i], now_ns);
     }
     fm_threads_drop_ended(t);
 }
@@ -359,13 +307,7 @@ static void list_threads(struct fm_target *t, struct listing *list)
     fm_autofree uint8_t *bytes = fm_malloc(l->interp_size);
     fm_addr at = fm_remote_pointer(&t->remote, t->runtime.at + l->runtime_interpreters_head);
     fm_map_release(&list->visited);
-    fm_map_release(&list->by_state);
-    for (size_t i = 0; i < t->live.len; i++) {
-        const struct fm_watched_thread *th = t->live.data[i];
-        if (!th->gone)
-            *fm_map_at(&list->by_state, th->look.thread, 0, NULL) = (uint32_t)i;
-    }
-    t->interps.len = 0;
+    list->found.len = t->interps.len = 0;
     list->whole = true;
     while (at && t->interps.len < MAX_INTERPRETERS) {
         if (has_interp(t, at) || fm_remote_read(&t->remote, at, bytes, l->interp_size) < 0) {
@@ -375,22 +317,23 @@ static void list_threads(struct fm_target *t, struct listing *list)
         struct fm_watched_interp interp = { .at = at, .newest_thread = word(bytes, l->interp_threads_head),
                                             .gil.at = gil_of(t, bytes) };
         fm_vec_push(&t->interps, interp);
-        see_threads(t, at, interp.newest_thread, list);
+        list_threads_of(t, at, interp.newest_thread, list);
         at = word(bytes, l->interp_next);
     }
 }
 
 bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns)
 {
-    size_t n_seen = t->live.len;
-    fm_autofree bool *seen = fm_calloc(n_seen + 1, sizeof *seen);
-    struct listing list = { .seen = seen, .n_seen = n_seen, .now_ns = now_ns };
+    size_t before = t->live.len;
+    fm_autofree bool *seen = fm_calloc(before + 1, sizeof *seen);
+    struct listing list = { .now_ns = now_ns };
     for (int i = 0; i < LISTINGS && !list.whole; i++)
         list_threads(t, &list);
-    if (t->interps.len)
-        end_unseen(t, &list);
-    fm_map_release(&list.by_state);
+    take_found(t, &list, seen);
+    if (t->interps.len && list.whole)
+        end_unseen(t, seen, before, now_ns);
     fm_map_release(&list.visited);
+    fm_vec_release(&list.found);
     t->last_list_ns = now_ns;
     uint64_t wait_ns = t->list_wait_ns ? 2 * t->list_wait_ns : SOON_NS;
     t->list_wait_ns = !list.early ? 0 : wait_ns < REFRESH_NS ? wait_ns : REFRESH_NS;

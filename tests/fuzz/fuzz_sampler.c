@@ -27,6 +27,8 @@
 
 #define BASE 0x10000u
 #define IMAGE_BYTES (128u << 10)
+#define RECORD_BYTES 2304u
+#define RECORD_TID 720u /* as in glibc */
 #define MAX_READS 2000000u
 #define MAX_READ_BYTES (4ull << 30)
 
@@ -203,7 +205,9 @@ static fm_addr make_thread(fm_addr interp, fm_addr next, const fm_addr *codes)
     fm_addr at = room(l->thread_size);
     put_word(at, l->thread_interp, interp);
     put_word(at, l->thread_next, next);
-    put_word(at, l->thread_id, at);
+    fm_addr record = room(RECORD_BYTES); /* of the C library */
+    put_int(record, RECORD_TID, (uint32_t)gettid());
+    put_word(at, l->thread_id, record);
     put_word(at, l->thread_native_id, (uint64_t)gettid());
     fm_addr newest = make_stack(at, codes);
     if (l->frames == FM_FRAMES_CFRAME) {

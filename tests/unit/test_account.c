@@ -40,7 +40,7 @@ static void see(struct fm_target *t, struct fm_watched_thread *th, uint32_t code
 
 static struct fm_target make_target(void)
 {
-    struct fm_target t = { .last_round_ns = 100 };
+    struct fm_target t = { .last_round_ns = 100, .exit = { -1 } };
     t.details = fm_strings_new();
     return t;
 }

@@ -48,6 +48,7 @@ struct scene {
     fm_addr thread;
     struct word words[MAX_WORDS];
     size_t n_words;
+    struct fm_map place_of; /* address → place in `words` */
     struct code codes[MAX_CODES];
     size_t n_codes;
     bool is_all; /* what is not here is nowhere, instead of not copied yet */
@@ -57,11 +58,14 @@ struct scene {
 
 static struct word *word_of(struct scene *s, fm_addr at)
 {
-    for (size_t i = 0; i < s->n_words; i++) {
-        if (s->words[i].at == at)
-            return &s->words[i];
-    }
-    return NULL;
+    const uint32_t *place = fm_map_find(&s->place_of, at);
+    return place ? &s->words[*place] : NULL;
+}
+
+static void clear(struct scene *s)
+{
+    fm_map_release(&s->place_of);
+    memset(s, 0, sizeof *s);
 }
 
 static void put(struct scene *s, fm_addr at, const void *bytes, size_t len)
@@ -71,6 +75,7 @@ static void put(struct scene *s, fm_addr at, const void *bytes, size_t len)
         struct word *word = word_of(s, aligned);
         if (!word) {
             assert_true(s->n_words < MAX_WORDS);
+            fm_map_at(&s->place_of, aligned, (uint32_t)s->n_words, NULL);
             word = &s->words[s->n_words++];
             *word = (struct word){ aligned, 0 };
         }
@@ -199,7 +204,7 @@ static void set_newest(struct scene *s, fm_addr frame)
 /* main called work: two frames on top of one of the interpreter, where there is such. */
 static void make_scene(struct scene *s, const struct fm_layout *table)
 {
-    memset(s, 0, sizeof *s);
+    clear(s);
     s->layout = *table;
     if (!s->layout.frame_size) { /* computed when a layout is found */
         s->layout.frame_size = s->layout.frames == FM_FRAMES_HEAP ? 128 : s->layout.frame_localsplus;
@@ -433,7 +438,7 @@ static void read_look(struct scene *s, const char *path)
     char line[8192];
     FILE *f = fopen(path, "r");
     assert_non_null(f);
-    memset(s, 0, sizeof *s);
+    clear(s);
 #define ABSENT(field) s->layout.field = (typeof(s->layout.field))FM_ABSENT;
     FM_LOOK_LAYOUT(ABSENT)
 #undef ABSENT
