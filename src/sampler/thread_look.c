@@ -226,16 +226,9 @@ static void take_sample(struct fm_target *t, struct fm_watched_thread *th, const
     fm_look_log_stack(t, th);
 }
 
-/* A look that failed is made again, but for one: where nothing holds the thread, whoever tries again prefers what is
- * slow. */
-static int tries_of(const struct fm_target *t)
-{
-    return t->options.way == FM_WAY_PLAIN ? 1 : TRIES;
-}
-
 enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
 {
-    for (int i = 0; i < tries_of(t); i++) {
+    for (int i = 0; i < TRIES; i++) {
         struct fm_syscall call = { .running = true };
         enum fm_proof proof = FM_PROOF_BLOCKED;
         if (!ask_kernel(th, &call))
@@ -253,7 +246,9 @@ enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread
         }
         if (result == FM_LOOK_GONE)
             return FM_THREAD_GONE;
-        if (result == FM_LOOK_NO && proof != FM_PROOF_BLOCKED && proof != FM_PROOF_PLAIN)
+        if (proof == FM_PROOF_PLAIN)
+            break; /* nothing holds the thread: whoever tries again prefers what is slow */
+        if (result == FM_LOOK_NO && proof != FM_PROOF_BLOCKED)
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
     }
     fm_look_log_lost(t, th);

@@ -239,15 +239,21 @@ static bool is_same(const struct fm_watched_thread *th, const struct found *foun
     return th->ident == found->ident && th->native == found->native && th->look.interp == found->interp;
 }
 
-/* Which threads of the kernel they are: asked only if one is new. */
+/* Which threads of the kernel they are: asked only if one is new. One thread may have a state in each interpreter. */
 static struct fm_thread_id *ids_of(struct fm_target *t, const struct listing *list)
 {
-    struct fm_thread_id *ids = fm_calloc(list->found.len + 1, sizeof *ids);
+    size_t n = list->found.len, first = 0;
+    struct fm_thread_id *ids = fm_calloc(n + 1, sizeof *ids);
     struct fm_tids tids = { 0 };
-    for (size_t i = 0; i < list->found.len; i++)
-        ids[i] = (struct fm_thread_id){ .ident = list->found.data[i].ident, .native = list->found.data[i].native };
-    if (fm_process_tids(t->pid, &tids) == 0)
-        fm_thread_ids_find(&t->remote, ids, list->found.len, &tids);
+    fm_process_tids(t->pid, &tids);
+    for (size_t i = 0; i < n; i++) {
+        const struct found *found = &list->found.data[i];
+        ids[i] = (struct fm_thread_id){ .ident = found->ident, .native = found->native };
+        if (i + 1 == n || found[1].interp != found->interp) {
+            fm_thread_ids_find(&t->remote, ids + first, i + 1 - first, &tids);
+            first = i + 1;
+        }
+    }
     fm_tids_release(&tids);
     return ids;
 }
