@@ -138,6 +138,27 @@ static void find_others(struct fm_doctor *d)
     set_command(f, p->root ? "start the container with --cap-add=SYS_PTRACE" : "sudo fathom …");
 }
 
+/* By which way a running thread is held still while its stack is read. */
+static void find_way(struct fm_doctor *d)
+{
+    const struct fm_permits *p = &d->permits;
+    const char *what = "stacks of one instant";
+    if (!p->seat && p->prompt)
+        add(d, "way", what, FM_VERDICT_WORKS, "by sitting on the thread's processor: it is not stopped");
+    else if (!p->seat && !p->stop)
+        add(d, "way", what, FM_VERDICT_WORKS, "by sitting on the thread's processor; this kernel has no short slices (Linux "
+            "6.12 has), so if looks come late the thread is stopped for some 10 µs instead");
+    else if (!p->stop)
+        add(d, "way", what, FM_VERDICT_WORKS, "by stopping the thread for some 10 µs, as sitting on its processor is "
+            "refused (%s)", strerror(p->seat));
+    else if (!p->seat)
+        add(d, "way", what, FM_VERDICT_LIMITED, "this kernel has no short slices (Linux 6.12 has) and ptrace is refused (%s): "
+            "what a thread does first after it woke may be missed", strerror(p->stop));
+    else
+        add(d, "way", what, FM_VERDICT_LIMITED, "best effort: sitting on a processor is refused (%s), stopping a thread "
+            "too", strerror(p->seat));
+}
+
 static void find_states(struct fm_doctor *d, int failed)
 {
     if (!failed)
@@ -179,6 +200,7 @@ void fm_doctor_find(struct fm_doctor *d)
     find_launch(d);
     find_attach(d);
     find_others(d);
+    find_way(d);
     find_states(d, d->permits.read_syscall);
     find_cpu(d);
     find_agents(d);

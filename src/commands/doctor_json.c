@@ -82,6 +82,9 @@ static void add_permits(struct fm_buffer *out, const struct fm_permits *p)
     add_bool(out, "read_syscall", !p->read_syscall);
     add_bool(out, "read_schedstat", !p->read_schedstat);
     add_bool(out, "perf_event_open", !p->open_perf);
+    add_bool(out, "sit_on_processor", !p->seat);
+    add_bool(out, "short_slice", p->prompt);
+    add_bool(out, "stop_thread", !p->stop);
     fm_buffer_add_char(out, '}');
 }
 

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/halt.h"
 #include "os/procfs.h"
 #include "os/remote.h"
+#include "os/seat.h"
 
 #define SMALL_BYTES (64u << 10)
 #define MOUNTS_BYTES (4u << 20)
@@ -138,11 +142,40 @@ static int try_perf(pid_t pid)
     return 0;
 }
 
+/* In a thread of its own, as it stays where it sits. */
+static void *try_seat(void *data)
+{
+    struct fm_permits *p = data;
+    struct fm_seat seat;
+    fm_seat_init(&seat, true);
+    p->seat = fm_seat_take(&seat, sched_getcpu()) ? 0 : seat.refused ? seat.refused : EINVAL;
+    p->prompt = seat.prompt;
+    return NULL;
+}
+
+static void try_seat_apart(struct fm_permits *p)
+{
+    pthread_t thread;
+    p->seat = pthread_create(&thread, NULL, try_seat, p);
+    if (!p->seat)
+        pthread_join(thread, NULL);
+}
+
+static int try_stop(pid_t pid)
+{
+    struct fm_halt halt;
+    int status = fm_halt_stop(&halt, pid);
+    if (status == 0)
+        fm_halt_end(&halt);
+    return -status;
+}
+
 void fm_permits_try(struct fm_permits *p)
 {
     static char byte = 'x'; /* at the same address in the child */
     fm_permits_read(p);
     p->read_self = fm_permits_read_self();
+    try_seat_apart(p);
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -150,7 +183,7 @@ void fm_permits_try(struct fm_permits *p)
             pause();
     }
     if (child < 0) {
-        p->read_child = p->read_syscall = p->read_schedstat = p->open_perf = errno;
+        p->read_child = p->read_syscall = p->read_schedstat = p->open_perf = p->stop = errno;
         return;
     }
     char into = 0;
@@ -160,6 +193,7 @@ void fm_permits_try(struct fm_permits *p)
     p->read_syscall = try_file(child, "syscall");
     p->read_schedstat = try_file(child, "schedstat");
     p->open_perf = try_perf(child);
+    p->stop = try_stop(child);
     kill(child, SIGKILL);
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;

@@ -30,6 +30,9 @@ struct fm_permits {
     int read_syscall; /* /proc/TID/syscall of a child */
     int read_schedstat;
     int open_perf;    /* perf_event_open of a child, user space only */
+    int seat;         /* to sit on a processor (seat.h) */
+    bool prompt;      /* … with a short slice */
+    int stop;         /* to stop a thread of a child (halt.h) */
 };
 
 /* The settings; no trial. */

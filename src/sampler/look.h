@@ -21,7 +21,7 @@
 #include "os/snapshot.h"
 #include "sampler/climb.h"
 #include "sampler/codes.h"
-#include "sampler/seat.h"
+#include "os/seat.h"
 
 /* Where the stack of a thread is found, and where it was. */
 struct fm_looked {

@@ -26,7 +26,7 @@
 #include "os/procfs.h"
 #include "sampler/account.h"
 #include "sampler/gather.h"
-#include "sampler/seat.h"
+#include "os/seat.h"
 #include "sampler/suspects.h"
 #include "sampler/target.h"
 

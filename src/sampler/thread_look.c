@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/halt.h"
+#include "os/halt.h"
 #include "sampler/look_log.h"
 #include "sampler/threads.h"
 

@@ -75,6 +75,11 @@ def test_versions_of_python_are_compared_in_one_place():
     assert users == ["agent/python.h"]
 
 
+def test_layouts_of_python_are_told_apart_in_one_folder():
+    users = {p.parent.name for p in sources() if "fm_layout_minor" in p.read_text()}
+    assert users == {"cpython"}
+
+
 def test_every_c_file_says_what_it_owns():
     silent = [p.relative_to(SRC).as_posix() for p in sources() if not p.read_text().startswith("/*")]
     assert silent == []

@@ -1,5 +1,5 @@
 /* Sitting on a processor; see seat.h. */
-#include "sampler/seat.h"
+#include "os/seat.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Stopping one thread; see halt.h. */
-#include "sampler/halt.h"
+#include "os/halt.h"
 
 #include <errno.h>
 #include <sys/ptrace.h>

@@ -12,8 +12,8 @@
  *
  * Threads: of and for the calling one.
  */
-#ifndef FM_SAMPLER_SEAT_H
-#define FM_SAMPLER_SEAT_H
+#ifndef FM_OS_SEAT_H
+#define FM_OS_SEAT_H
 
 #include <sched.h>
 #include <stdbool.h>

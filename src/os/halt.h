@@ -7,8 +7,8 @@
  * is refused. A signal that arrives meanwhile is handed on. Only threads that run are to be stopped: one that is
  * blocked in a system call might see EINTR.
  */
-#ifndef FM_SAMPLER_HALT_H
-#define FM_SAMPLER_HALT_H
+#ifndef FM_OS_HALT_H
+#define FM_OS_HALT_H
 
 #include <stdbool.h>
 #include <sys/types.h>
