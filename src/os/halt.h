@@ -1,11 +1,11 @@
 /*
- * Stopping one thread for the some ten microseconds that a look takes: where sitting on its processor (seat.h) is
- * refused, or asked for by --stop.
+ * Stopping one thread for the some ten microseconds that a look takes: where sitting on its
+ * processor (seat.h) is refused, or asked for by --stop.
  *
- * By ptrace, which is let go of after each look: a thread that stays seized would wait for us with each signal it
- * gets. If we die the kernel detaches it and it goes on. A thread has one tracer only: with a debugger there this
- * is refused. A signal that arrives meanwhile is handed on. Only threads that run are to be stopped: one that is
- * blocked in a system call might see EINTR.
+ * By ptrace, which is let go of after each look: a thread that stays seized would wait for us with
+ * each signal it gets. If we die the kernel detaches it and it goes on. A thread has one tracer
+ * only: with a debugger there this is refused. A signal that arrives meanwhile is handed on. Only
+ * threads that run are to be stopped: one that is blocked in a system call might see EINTR.
  */
 #ifndef FM_OS_HALT_H
 #define FM_OS_HALT_H

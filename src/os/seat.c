@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #define SLICE_NS 100000u
-#define NICE (-10)
+#define NICE     (-10)
 
-/* A look that comes late comes when a processor is free, which is when the program sleeps: on a busy machine that would
- * show more sleep than there is. So this thread asks to run soon after it wakes: by a short slice, which anybody
- * may ask for, and a higher priority, if that is allowed. It needs little. */
+/* A look that comes late comes when a processor is free, which is when the program sleeps: on a
+ * busy machine that would show more sleep than there is. So this thread asks to run soon after it
+ * wakes: by a short slice, which anybody may ask for, and a higher priority, if that is allowed. It
+ * needs little. */
 static bool ask_for_prompt_wakeups(void)
 {
     struct {
@@ -29,7 +30,8 @@ static bool ask_for_prompt_wakeups(void)
     }
     /* Older kernels take the call and ignore the slice; those that know it tell it. */
     attributes.runtime_ns = 0;
-    return syscall(SYS_sched_getattr, 0, &attributes, attributes.size, 0) == 0 && attributes.runtime_ns == SLICE_NS;
+    return syscall(SYS_sched_getattr, 0, &attributes, attributes.size, 0) == 0 &&
+           attributes.runtime_ns == SLICE_NS;
 }
 
 void fm_seat_init(struct fm_seat *seat, bool sleeps)

@@ -1,14 +1,17 @@
 /*
  * Sitting on a processor: how a running thread is held still without being stopped.
  *
- * A thread that is pinned to the processor on which the program's thread runs preempts it when it wakes. While it runs
- * there, the other cannot: the kernel treats that as any preemption, there is no signal, no ptrace, nothing to
- * undo, and nothing happens to the program if we die meanwhile. What is read in that time is of one instant, if
+ * A thread that is pinned to the processor on which the program's thread runs preempts it when it
+ * wakes. While it runs there, the other cannot: the kernel treats that as any preemption, there is
+ * no signal, no ptrace, nothing to undo, and nothing happens to the program if we die meanwhile.
+ * What is read in that time is of one instant, if
  *   1. we have not been switched away (the kernel counts that: fm_seat_kept), and
- *   2. the program's thread has not run elsewhere (its processor is ours still: os/rseq.h, or its stat file).
+ *   2. the program's thread has not run elsewhere (its processor is ours still: os/rseq.h, or
+ *      its stat file).
  *
- * Without more, that would be biased: a thread that has just woken may run for a slice (some 3 ms) before another that
- * wakes preempts it, so that what it does first is never seen. A short slice of our own cures that (Linux 6.12).
+ * Without more, that would be biased: a thread that has just woken may run for a slice (some 3 ms)
+ * before another that wakes preempts it, so that what it does first is never seen. A short slice of
+ * our own cures that (Linux 6.12).
  *
  * Threads: of and for the calling one.
  */
@@ -19,16 +22,18 @@
 #include <stdbool.h>
 
 struct fm_seat {
-    int cpu;      /* to which we are pinned; −1: to none */
-    int refused;  /* why not, an error number; 0: it works, or was not tried */
-    bool prompt;  /* the kernel granted a short slice */
+    int cpu;       /* to which we are pinned; −1: to none */
+    int refused;   /* why not, an error number; 0: it works, or was not tried */
+    bool prompt;   /* the kernel granted a short slice */
     cpu_set_t own; /* the processors this thread had at first */
 };
 
-/* This thread, as it is: pinned to nothing. Asks for prompt wake-ups, which a thread that never sleeps has no claim to. */
+/* This thread, as it is: pinned to nothing. Asks for prompt wake-ups, which a thread that never
+ * sleeps has no claim to. */
 void fm_seat_init(struct fm_seat *seat, bool sleeps);
 
-/* Sit on this processor from now on. False if that is refused: another set of processors, or none that exists. */
+/* Sit on this processor from now on. False if that is refused: another set of processors, or none
+ * that exists. */
 bool fm_seat_take(struct fm_seat *seat, int cpu);
 
 /* Sit nowhere any more. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define PAGE_SHIFT 12
-#define MAX_IDLE 16u    /* looks for which a page is read on although nobody needed it */
-#define MAX_TAIL 8
+#define MAX_IDLE   16u /* looks for which a page is read on although nobody needed it */
+#define MAX_TAIL   8
 
 void fm_snapshot_release(struct fm_snapshot *s)
 {
@@ -30,7 +30,8 @@ bool fm_snapshot_want(struct fm_snapshot *s, fm_addr at)
         return false;
     fm_map_at(&s->map, at >> PAGE_SHIFT, (uint32_t)s->pages.len, &is_new);
     if (is_new)
-        fm_vec_push(&s->pages, ((struct fm_snapshot_page){ .at = at & ~(fm_addr)(FM_SNAPSHOT_PAGE - 1) }));
+        fm_vec_push(&s->pages,
+                    ((struct fm_snapshot_page){ .at = at & ~(fm_addr)(FM_SNAPSHOT_PAGE - 1) }));
     return is_new;
 }
 
@@ -61,7 +62,8 @@ static void fetch_singly(struct fm_snapshot *s, const struct fm_remote *remote, 
             fm_remote_read(remote, s->pages.data[i].at, bytes_of(s, i), FM_SNAPSHOT_PAGE) == 0;
 }
 
-int fm_snapshot_fetch(struct fm_snapshot *s, const struct fm_remote *remote, const struct fm_span *tail, int n)
+int fm_snapshot_fetch(struct fm_snapshot *s, const struct fm_remote *remote,
+                      const struct fm_span *tail, int n)
 {
     size_t first = s->fetched, planned = s->pages.len - first;
     struct fm_span few[64];
@@ -83,7 +85,8 @@ int fm_snapshot_fetch(struct fm_snapshot *s, const struct fm_remote *remote, con
     if (got < 0 && got != -EFAULT)
         return got;
     fetch_singly(s, remote, first);
-    return wanted == count || fm_remote_read_spans(remote, spans + count, wanted - count) == wanted - count
+    return wanted == count ||
+                   fm_remote_read_spans(remote, spans + count, wanted - count) == wanted - count
                ? 0
                : -EFAULT;
 }
@@ -94,7 +97,8 @@ static enum fm_snapshot_answer read_part(struct fm_snapshot *s, fm_addr at, void
     if (s->last >= s->fetched || s->pages.data[s->last].at >> PAGE_SHIFT != at >> PAGE_SHIFT) {
         const uint32_t *page = fm_map_find(&s->map, at >> PAGE_SHIFT);
         if (!page)
-            return s->pages.len < FM_SNAPSHOT_MAX_PAGES ? FM_SNAPSHOT_MISSING : FM_SNAPSHOT_UNREADABLE;
+            return s->pages.len < FM_SNAPSHOT_MAX_PAGES ? FM_SNAPSHOT_MISSING
+                                                        : FM_SNAPSHOT_UNREADABLE;
         if (*page >= s->fetched)
             return FM_SNAPSHOT_MISSING;
         s->last = *page;
@@ -147,7 +151,8 @@ static void learn_page(struct fm_snapshot_hints *hints, fm_addr at)
     size_t place = place_of(hints, at);
     if (place == hints->len || hints->data[place].at != at) {
         fm_vec_reserve(hints, hints->len + 1);
-        memmove(hints->data + place + 1, hints->data + place, (hints->len - place) * sizeof *hints->data);
+        memmove(hints->data + place + 1, hints->data + place,
+                (hints->len - place) * sizeof *hints->data);
         hints->data[place].at = at;
         hints->len++;
     }

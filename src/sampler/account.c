@@ -32,9 +32,10 @@ void fm_account_free(struct fm_account *a)
     free(a);
 }
 
-/* --- taking over ---------------------------------------------------------------------------------- */
+/* --- taking over ------------------------------------------------------------------------------ */
 
-static void take_thread(struct fm_account *a, const struct fm_target *t, const struct fm_watched_thread *th)
+static void take_thread(struct fm_account *a, const struct fm_target *t,
+                        const struct fm_watched_thread *th)
 {
     bool is_new;
     uint32_t place = *fm_map_at(&a->place_of, th->number, (uint32_t)a->threads.len, &is_new);
@@ -97,7 +98,7 @@ void fm_account_take(struct fm_account *a, struct fm_target *t)
         fm_exit_watch_close(&t->exit);
 }
 
-/* --- folding -------------------------------------------------------------------------------------- */
+/* --- folding ---------------------------------------------------------------------------------- */
 
 struct folding {
     struct fm_account *a;
@@ -153,8 +154,11 @@ static uint32_t record_of(struct folding *f, const struct fm_account_thread *th)
         id = fm_strings_add_text(f->names, strcpy(name, OTHERS));
     if (id < f->by_name.len && f->by_name.data[id] != UINT32_MAX)
         return f->by_name.data[id];
-    struct fm_account_thread record = { .number = th->number, .ended = true, .final = true,
-                                        .start_ns = th->start_ns, .name = fm_strdup(name) };
+    struct fm_account_thread record = { .number = th->number,
+                                        .ended = true,
+                                        .final = true,
+                                        .start_ns = th->start_ns,
+                                        .name = fm_strdup(name) };
     uint32_t place = keep(f, record);
     remember_name(f, name, place);
     return place;
@@ -234,7 +238,7 @@ static void fold_ended(struct fm_account *a)
     free(f.places);
 }
 
-/* --- adding up ------------------------------------------------------------------------------------ */
+/* --- adding up -------------------------------------------------------------------------------- */
 
 static uint32_t place_of(void *data, uint32_t number)
 {

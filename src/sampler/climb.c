@@ -30,16 +30,16 @@ void fm_climb_release(struct fm_climb *climb)
     fm_vec_release(&climb->frames);
 }
 
-static enum fm_climb_memory word_at(struct fm_climb *climb, const struct fm_climb_ground *g, fm_addr at,
-                                    uint64_t *ret)
+static enum fm_climb_memory word_at(struct fm_climb *climb, const struct fm_climb_ground *g,
+                                    fm_addr at, uint64_t *ret)
 {
     if (at & 7 || at >= HIGHEST_ADDRESS)
         return FM_MEMORY_NONE;
     return g->memory(g->data, at, ret, sizeof *ret, &climb->want);
 }
 
-static enum fm_climb_memory frame_at(struct fm_climb *climb, const struct fm_climb_ground *g, fm_addr at,
-                                     struct frame *f)
+static enum fm_climb_memory frame_at(struct fm_climb *climb, const struct fm_climb_ground *g,
+                                     fm_addr at, struct frame *f)
 {
     const struct fm_layout *l = g->layout;
     uint8_t bytes[MAX_FRAME_BYTES];
@@ -63,8 +63,8 @@ static enum fm_climb_memory frame_at(struct fm_climb *climb, const struct fm_cli
     return FM_MEMORY_HERE;
 }
 
-static enum fm_climb_code code_of(struct fm_climb *climb, const struct fm_climb_ground *g, const struct frame *f,
-                                  struct fm_raw_frame *ret)
+static enum fm_climb_code code_of(struct fm_climb *climb, const struct fm_climb_ground *g,
+                                  const struct frame *f, struct fm_raw_frame *ret)
 {
     if (!f->code || f->code & 7)
         return FM_CODE_MISFIT;
@@ -77,8 +77,10 @@ static enum fm_climb_result wants(enum fm_climb_memory answer)
     return answer == FM_MEMORY_MISSING ? FM_CLIMB_WANTS : FM_CLIMB_NO;
 }
 
-/* Rule 1: is what the record of an evaluation names a frame, or has the record not been filled yet? */
-static enum fm_climb_result is_frame(struct fm_climb *climb, const struct fm_climb_ground *g, fm_addr at, bool *ret)
+/* Rule 1: is what the record of an evaluation names a frame, or has the record not been filled yet?
+ */
+static enum fm_climb_result is_frame(struct fm_climb *climb, const struct fm_climb_ground *g,
+                                     fm_addr at, bool *ret)
 {
     struct frame f;
     struct fm_raw_frame raw;
@@ -97,8 +99,9 @@ static enum fm_climb_result is_frame(struct fm_climb *climb, const struct fm_cli
     return code == FM_CODE_MISSING ? FM_CLIMB_WANTS_CODE : FM_CLIMB_WHOLE;
 }
 
-static enum fm_climb_result newest_of_records(struct fm_climb *climb, const struct fm_climb_ground *g,
-                                              fm_addr record, fm_addr *ret)
+static enum fm_climb_result newest_of_records(struct fm_climb *climb,
+                                              const struct fm_climb_ground *g, fm_addr record,
+                                              fm_addr *ret)
 {
     bool filled;
     enum fm_climb_memory answer = word_at(climb, g, record + g->layout->cframe_frame, ret);
@@ -113,7 +116,8 @@ static enum fm_climb_result newest_of_records(struct fm_climb *climb, const stru
     return answer == FM_MEMORY_HERE ? FM_CLIMB_WHOLE : wants(answer);
 }
 
-static enum fm_climb_result newest(struct fm_climb *climb, const struct fm_climb_ground *g, fm_addr *ret)
+static enum fm_climb_result newest(struct fm_climb *climb, const struct fm_climb_ground *g,
+                                   fm_addr *ret)
 {
     enum fm_climb_memory answer = word_at(climb, g, g->thread + g->layout->thread_frame, ret);
     if (answer != FM_MEMORY_HERE)
@@ -131,7 +135,8 @@ static enum fm_climb_result end(struct fm_climb *climb, const struct fm_climb_gr
         return FM_CLIMB_WHOLE;
     if (l->frames == FM_FRAMES_HEAP) {
         uint8_t bytes[MAX_FRAME_BYTES];
-        enum fm_climb_memory answer = g->memory(g->data, climb->last, bytes, l->frame_size, &climb->want);
+        enum fm_climb_memory answer =
+            g->memory(g->data, climb->last, bytes, l->frame_size, &climb->want);
         if (answer != FM_MEMORY_HERE)
             return wants(answer);
         return fm_stack_frame_executes(l, bytes) ? FM_CLIMB_WHOLE : FM_CLIMB_NO;

@@ -3,13 +3,14 @@
 
 #include <string.h>
 
-#define FRESH_NS 10000000u
-#define CHURN_NS 1000000000u
-#define BYTECODE_NS 20000000u /* how long a copy of bytecode serves */
-#define BATCH 64              /* compared in one read */
+#define FRESH_NS       10000000u
+#define CHURN_NS       1000000000u
+#define BYTECODE_NS    20000000u /* how long a copy of bytecode serves */
+#define BATCH          64        /* compared in one read */
 #define HEAD_MAX_BYTES 512
 
-void fm_codes_init(struct fm_codes *codes, const struct fm_remote *remote, const struct fm_layout *layout)
+void fm_codes_init(struct fm_codes *codes, const struct fm_remote *remote,
+                   const struct fm_layout *layout)
 {
     *codes = (struct fm_codes){ .remote = remote, .layout = layout };
 }
@@ -43,7 +44,7 @@ void fm_codes_deaths(struct fm_codes *codes, uint64_t generation)
     codes->counts_deaths = true;
 }
 
-/* --- reading -------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void mark_compared(const struct fm_codes *codes, struct fm_known_code *known)
 {
@@ -60,7 +61,8 @@ static struct fm_known_code *read_code(struct fm_codes *codes, fm_addr at)
         fm_code_read(&known.code, codes->remote, codes->layout, at, codes->type) < 0)
         return NULL;
     known.hidden = fm_code_is_shim(&known.code, codes->layout);
-    /* Without a table (which 3.9 and 3.10 may leave empty) it is one that is being made or unmade. */
+    /* Without a table (which 3.9 and 3.10 may leave empty) it is one that is being made or unmade.
+     */
     if (codes->layout->table == FM_TABLE_PEP657 && !known.code.table_len && !known.hidden) {
         fm_code_release(&known.code);
         return NULL;
@@ -77,13 +79,16 @@ static struct fm_known_code *read_code(struct fm_codes *codes, fm_addr at)
 static bool is_same_source(const struct fm_code *a, const struct fm_code *b)
 {
     return a->at == b->at && a->first_line == b->first_line && a->flags == b->flags &&
-           a->table_len == b->table_len && a->bytecode_len == b->bytecode_len && strcmp(a->name, b->name) == 0 &&
-           strcmp(a->qualname, b->qualname) == 0 && strcmp(a->file, b->file) == 0 &&
-           (!a->table_len || memcmp(a->table, b->table, a->table_len) == 0) && a->n_copies == b->n_copies &&
+           a->table_len == b->table_len && a->bytecode_len == b->bytecode_len &&
+           strcmp(a->name, b->name) == 0 && strcmp(a->qualname, b->qualname) == 0 &&
+           strcmp(a->file, b->file) == 0 &&
+           (!a->table_len || memcmp(a->table, b->table, a->table_len) == 0) &&
+           a->n_copies == b->n_copies &&
            (!a->n_copies || memcmp(a->copies, b->copies, a->n_copies * sizeof *a->copies) == 0);
 }
 
-/* A program may make the same code over and over: it keeps its number, or memory would grow with time. */
+/* A program may make the same code over and over: it keeps its number, or memory would grow with
+ * time. */
 static uint32_t keep(struct fm_codes *codes, uint32_t old, struct fm_known_code *fresh)
 {
     struct fm_known_code *known = old == FM_NO_CODE ? NULL : codes->list.data[old];
@@ -109,7 +114,7 @@ static void read_anew(struct fm_codes *codes, fm_addr at)
         codes->none[codes->n_none++] = at;
 }
 
-/* --- comparing ------------------------------------------------------------------------------------ */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 /* Compare up to BATCH of them in one read: those that differ are read anew. How many did? */
 static uint32_t compare(struct fm_codes *codes, const uint32_t *numbers, uint32_t n)
@@ -123,7 +128,8 @@ static uint32_t compare(struct fm_codes *codes, const uint32_t *numbers, uint32_
         const struct fm_code *code = &codes->list.data[numbers[i]]->code;
         spans[each * i] = (struct fm_span){ code->at, heads[i], codes->layout->code_size };
         for (int k = 1; k < each; k++)
-            spans[each * i + k] = (struct fm_span){ code->tails[k - 1].at, tails[i][k - 1], code->tails[k - 1].len };
+            spans[each * i + k] =
+                (struct fm_span){ code->tails[k - 1].at, tails[i][k - 1], code->tails[k - 1].len };
     }
     int got = n ? fm_remote_read_spans(codes->remote, spans, each * (int)n) / each : 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -146,7 +152,8 @@ static bool is_due(const struct fm_codes *codes, const struct fm_known_code *kno
         return false;
     if (codes->counts_deaths)
         return known->generation != codes->generation;
-    return codes->now_ns - codes->changed_ns < CHURN_NS || codes->now_ns - known->checked_ns >= FRESH_NS;
+    return codes->now_ns - codes->changed_ns < CHURN_NS ||
+           codes->now_ns - known->checked_ns >= FRESH_NS;
 }
 
 bool fm_codes_confirm(struct fm_codes *codes, const struct fm_raw_frame *frames, size_t n)
@@ -167,7 +174,7 @@ bool fm_codes_confirm(struct fm_codes *codes, const struct fm_raw_frame *frames,
     return replaced == 0;
 }
 
-/* --- asking --------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static bool is_none(const struct fm_codes *codes, fm_addr at)
 {
@@ -178,7 +185,8 @@ static bool is_none(const struct fm_codes *codes, fm_addr at)
     return codes->n_none == FM_COUNT(codes->none); /* enough of that */
 }
 
-enum fm_climb_code fm_codes_fit(struct fm_codes *codes, fm_addr at, uint64_t instr, struct fm_raw_frame *ret)
+enum fm_climb_code fm_codes_fit(struct fm_codes *codes, fm_addr at, uint64_t instr,
+                                struct fm_raw_frame *ret)
 {
     const uint32_t *number = fm_map_find(&codes->by_address, at);
     if (codes->n_none && is_none(codes, at))
@@ -214,7 +222,8 @@ uint32_t fm_codes_number(struct fm_codes *codes, fm_addr at)
     return number ? *number : FM_NO_CODE;
 }
 
-unsigned fm_codes_opcode_kind(struct fm_codes *codes, const struct fm_raw_frame *frame, uint64_t now_ns)
+unsigned fm_codes_opcode_kind(struct fm_codes *codes, const struct fm_raw_frame *frame,
+                              uint64_t now_ns)
 {
     struct fm_known_code *known = codes->list.data[frame->code];
     struct fm_code *code = &known->code;

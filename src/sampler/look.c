@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "sampler/look_keep.h"
 
-#define MAX_STEPS 8192u  /* of one look: pages and code objects that had to be fetched */
+#define MAX_STEPS  8192u /* of one look: pages and code objects that had to be fetched */
 #define MAX_CLIMBS 4u    /* of one look: each but the first because a code object was replaced */
-#define AHEAD 8u         /* pages, when a stack goes down page by page */
-#define CPU_FIELD 39     /* of /proc/PID/stat, as proc(5) counts them */
+#define AHEAD      8u    /* pages, when a stack goes down page by page */
+#define CPU_FIELD  39    /* of /proc/PID/stat, as proc(5) counts them */
 
 /* What is read last, in the same step as all else: the other end of the proof. */
 struct tail {
@@ -30,7 +30,7 @@ void fm_looker_release(struct fm_looker *k)
     fm_climb_release(&k->climb);
 }
 
-/* --- the proof ------------------------------------------------------------------------------------ */
+/* --- the proof -------------------------------------------------------------------------------- */
 
 static int cpu_by_stat(const struct fm_looked *who)
 {
@@ -70,7 +70,8 @@ static bool is_same_field(const uint8_t *a, const uint8_t *b, uint32_t offset, s
 
 static bool gil_stayed(const struct fm_layout *l, const uint8_t *before, const uint8_t *after)
 {
-    return is_same_field(before, after, l->gil_locked, 4) && is_same_field(before, after, l->gil_holder, 8) &&
+    return is_same_field(before, after, l->gil_locked, 4) &&
+           is_same_field(before, after, l->gil_holder, 8) &&
            is_same_field(before, after, l->gil_switches, 8);
 }
 
@@ -88,14 +89,14 @@ static bool stayed(struct fm_looker *k, struct fm_looked *who, struct tail *tail
         return false;
     if (k->layout->frames != FM_FRAMES_CFRAME || !newest)
         return true;
-    if (newest != who->cframe) /* another than was expected: its end of the proof was not read yet */
+    if (newest != who->cframe) /* not the one expected: that end of the proof is still to be read */
         tail->in_cframe = fm_remote_pointer(k->remote, newest + k->layout->cframe_frame);
     who->cframe = newest;
     return word_in(k, newest + k->layout->cframe_frame, &in_cframe) && in_cframe == tail->in_cframe;
 }
 
-static bool holds(struct fm_looker *k, struct fm_looked *who, enum fm_proof proof, const struct fm_look_gil *gil,
-                  const struct fm_seat_mark *mark, struct tail *tail)
+static bool holds(struct fm_looker *k, struct fm_looked *who, enum fm_proof proof,
+                  const struct fm_look_gil *gil, const struct fm_seat_mark *mark, struct tail *tail)
 {
     switch (proof) {
     case FM_PROOF_DISPLACED:
@@ -110,7 +111,7 @@ static bool holds(struct fm_looker *k, struct fm_looked *who, enum fm_proof proo
     }
 }
 
-/* --- the copy and the climb ----------------------------------------------------------------------- */
+/* --- the copy and the climb ------------------------------------------------------------------- */
 
 static enum fm_climb_memory memory(void *data, fm_addr at, void *into, size_t len, fm_addr *want)
 {
@@ -144,7 +145,8 @@ static int fetch_wanted(struct fm_looker *k, struct tail *tail)
     return fetch(k, tail);
 }
 
-static enum fm_look_result climb(struct fm_looker *k, const struct fm_looked *who, struct tail *tail)
+static enum fm_look_result climb(struct fm_looker *k, const struct fm_looked *who,
+                                 struct tail *tail)
 {
     struct fm_climb_ground ground = { k->layout, who->thread, memory, code, k };
     uint32_t climbs = 1;
@@ -178,7 +180,7 @@ static enum fm_look_result climb(struct fm_looker *k, const struct fm_looked *wh
     return FM_LOOK_NO;
 }
 
-/* --- looks ---------------------------------------------------------------------------------------- */
+/* --- looks ------------------------------------------------------------------------------------ */
 
 /* A look from its first to its last step. */
 struct looking {
@@ -208,7 +210,9 @@ static enum fm_look_result end(struct looking *look, enum fm_look_result result)
 {
     if (look->tail.stale && look->tail.n && fetch(look->k, &look->tail) < 0)
         return FM_LOOK_GONE;
-    return holds(look->k, look->who, look->proof, look->gil, &look->mark, &look->tail) ? result : FM_LOOK_MOVED;
+    return holds(look->k, look->who, look->proof, look->gil, &look->mark, &look->tail)
+               ? result
+               : FM_LOOK_MOVED;
 }
 
 /* The first step: what the last looks needed. False if the thread state is gone. */
@@ -221,7 +225,8 @@ static bool copy(struct fm_looker *k, const struct fm_looked *who, struct tail *
     if (deaths_at)
         fm_snapshot_want(&k->snapshot, deaths_at);
     fm_snapshot_want_hints(&k->snapshot, &who->hints);
-    if (fetch(k, tail) < 0 || !word_in(k, who->thread + k->layout->thread_interp, &interp) || interp != who->interp)
+    if (fetch(k, tail) < 0 || !word_in(k, who->thread + k->layout->thread_interp, &interp) ||
+        interp != who->interp)
         return false;
     if (deaths_at && word_in(k, deaths_at, &deaths))
         fm_codes_deaths(k->codes, deaths);
@@ -244,7 +249,7 @@ enum fm_look_result fm_look(struct fm_looker *k, struct fm_looked *who, enum fm_
     return result;
 }
 
-/* --- anything else -------------------------------------------------------------------------------- */
+/* --- anything else ---------------------------------------------------------------------------- */
 
 static bool read_span(struct looking *look, const struct fm_span *span)
 {
@@ -274,7 +279,8 @@ static int read_spans(const struct fm_remote *remote, const struct fm_span *span
 
 enum fm_look_result fm_look_beside(struct fm_looker *k, struct fm_looked *who, enum fm_proof proof,
                                    const struct fm_look_gil *gil, struct fm_snapshot_hints *hints,
-                                   void (*read)(void *data, const struct fm_remote *remote), void *data)
+                                   void (*read)(void *data, const struct fm_remote *remote),
+                                   void *data)
 {
     static const struct fm_remote_source source = { read_spans };
     struct looking look = { .k = k, .who = who, .proof = proof, .gil = gil };

@@ -54,9 +54,10 @@ static struct fm_map_slot *sorted(const struct fm_map *map)
 
 static void write_layout(FILE *f, const struct fm_layout *l)
 {
-    fprintf(f, "python %u.%u.%u\n", l->version_hex >> 24, l->version_hex >> 16 & 255, l->version_hex >> 8 & 255);
-#define VALUE(name)                                                                                                \
-    if ((uint32_t)l->name != FM_ABSENT)                                                                            \
+    fprintf(f, "python %u.%u.%u\n", l->version_hex >> 24, l->version_hex >> 16 & 255,
+            l->version_hex >> 8 & 255);
+#define VALUE(name)                                                                                \
+    if ((uint32_t)l->name != FM_ABSENT)                                                            \
         fprintf(f, "layout " #name " %u\n", (unsigned)l->name);
     FM_LOOK_LAYOUT(VALUE)
 #undef VALUE
@@ -92,12 +93,14 @@ static void write_result(FILE *f, const struct fm_looker *k, enum fm_look_result
     fputs(result == FM_LOOK_WHOLE ? "want whole " : "want cut ", f);
     for (size_t i = k->climb.frames.len; i-- > 0;) {
         const struct fm_raw_frame *frame = &k->climb.frames.data[i];
-        fprintf(f, "%s@%d%s", k->codes->list.data[frame->code]->code.name, (int)frame->offset, i ? ";" : "");
+        fprintf(f, "%s@%d%s", k->codes->list.data[frame->code]->code.name, (int)frame->offset,
+                i ? ";" : "");
     }
     fputc('\n', f);
 }
 
-static void write_look(FILE *f, struct fm_looker *k, const struct fm_looked *who, enum fm_look_result result)
+static void write_look(FILE *f, struct fm_looker *k, const struct fm_looked *who,
+                       enum fm_look_result result)
 {
     struct keeping keep = { .k = k };
     struct fm_climb climb = { 0 };

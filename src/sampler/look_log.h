@@ -1,6 +1,7 @@
 /*
- * A log of every look, for those who want to compare it with what the program says of itself (tests/oracle/looks.py):
- * FATHOM_LOOK_LOG=FILE, one line each: `ns pid tid proof state frame;frame;frame`, oldest frame first.
+ * A log of every look, for those who want to compare it with what the program says of itself
+ * (tests/oracle/looks.py): FATHOM_LOOK_LOG=FILE, one line each: `ns pid tid proof state
+ * frame;frame;frame`, oldest frame first.
  */
 #ifndef FM_SAMPLER_LOOK_LOG_H
 #define FM_SAMPLER_LOOK_LOG_H

@@ -12,7 +12,8 @@ static void take_frames(struct fm_target *t, const struct fm_task *task)
         struct fm_raw_frame raw = { fm_codes_number(&t->codes, f->code), FM_NOT_BEGUN };
         if (raw.code == FM_NO_CODE)
             continue;
-        fm_code_offset(&t->codes.list.data[raw.code]->code, &t->runtime.layout, f->instr, &raw.offset);
+        fm_code_offset(&t->codes.list.data[raw.code]->code, &t->runtime.layout, f->instr,
+                       &raw.offset);
         fm_vec_push(&t->task_stack, raw);
     }
 }
@@ -24,7 +25,8 @@ static bool row_of(struct fm_target *t, const struct fm_task *task, uint32_t thr
     if (!fm_codes_confirm(&t->codes, t->task_stack.data, t->task_stack.len))
         take_frames(t, task);
     if (t->task_stack.len)
-        *ret = fm_tally_row(&t->tally, thread, t->task_stack.data, (uint32_t)t->task_stack.len, false);
+        *ret =
+            fm_tally_row(&t->tally, thread, t->task_stack.data, (uint32_t)t->task_stack.len, false);
     return t->task_stack.len > 0;
 }
 
@@ -46,9 +48,11 @@ static bool read(struct fm_target *t, struct fm_watched_thread *th)
     struct reading r = { .t = t, .thread = th->look.thread };
     const struct fm_watched_interp *interp = fm_thread_interp(t, th);
     bool gil_is_known = th->proof != FM_PROOF_GIL || (interp && interp->holder);
-    enum fm_proof proof = !gil_is_known || th->proof == FM_PROOF_STOPPED ? FM_PROOF_PLAIN : th->proof;
-    enum fm_look_result result = fm_look_beside(&t->looker, &th->look, proof, interp ? &interp->gil : NULL,
-                                                &th->task_hints, read_tasks, &r);
+    enum fm_proof proof =
+        !gil_is_known || th->proof == FM_PROOF_STOPPED ? FM_PROOF_PLAIN : th->proof;
+    enum fm_look_result result =
+        fm_look_beside(&t->looker, &th->look, proof, interp ? &interp->gil : NULL, &th->task_hints,
+                       read_tasks, &r);
     return result == FM_LOOK_WHOLE && r.status == 0;
 }
 

@@ -10,12 +10,14 @@
 #include "sampler/look_log.h"
 #include "sampler/threads.h"
 
-#define TRIES 4
+#define TRIES  4
 #define NAP_NS 10000 /* for a thread that stands between two frames to go on */
-#define CPU_NS 50000000u /* how often to ask for the processor time of a thread that is always running */
+#define CPU_NS                                                                                     \
+    50000000u /* how often to ask for the processor time of a thread that is always running */
 #define MAX_DETAILS 100000
 
-struct fm_watched_interp *fm_thread_interp(const struct fm_target *t, const struct fm_watched_thread *th)
+struct fm_watched_interp *fm_thread_interp(const struct fm_target *t,
+                                           const struct fm_watched_thread *th)
 {
     for (size_t i = 0; i < t->interps.len; i++) {
         if (t->interps.data[i].at == th->look.interp)
@@ -30,7 +32,7 @@ bool fm_thread_holds_gil(const struct fm_target *t, const struct fm_watched_thre
     return interp && interp->holder == th->look.thread;
 }
 
-/* --- the kernel's view ---------------------------------------------------------------------------- */
+/* --- the kernel's view ------------------------------------------------------------------------ */
 
 /* How often the thread was given a processor; false if the kernel does not say, or it is gone. */
 static bool read_switches(struct fm_watched_thread *th, uint64_t *ret)
@@ -55,8 +57,8 @@ static bool read_syscall(const struct fm_watched_thread *th, struct fm_syscall *
     return n > 0 && fm_syscall_parse(call, line, (size_t)n);
 }
 
-/* What the kernel says the thread does, with the count of switches for which that holds; a thread that
- * runs has none. */
+/* What the kernel says the thread does, with the count of switches for which that holds; a thread
+ * that runs has none. */
 static bool ask_kernel(struct fm_watched_thread *th, struct fm_syscall *call)
 {
     th->still = false;
@@ -73,8 +75,9 @@ static bool ask_kernel(struct fm_watched_thread *th, struct fm_syscall *call)
     return true;
 }
 
-/* A blocked thread that woke needs the GIL before it can change its stack: while no other thread has taken
- * it, all but the last holder are as they were. What runs without it shows when the kernel is asked again. */
+/* A blocked thread that woke needs the GIL before it can change its stack: while no other thread
+ * has taken it, all but the last holder are as they were. What runs without it shows when the
+ * kernel is asked again. */
 static bool cannot_have_run(const struct fm_target *t, const struct fm_watched_thread *th)
 {
     const struct fm_watched_interp *interp = fm_thread_interp(t, th);
@@ -89,9 +92,10 @@ bool fm_thread_is_unchanged(const struct fm_target *t, struct fm_watched_thread 
     return cannot_have_run(t, th) || (read_switches(th, &switches) && switches == th->switches);
 }
 
-/* --- the stack ------------------------------------------------------------------------------------ */
+/* --- the stack -------------------------------------------------------------------------------- */
 
-static enum fm_look_result look_blocked(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
+static enum fm_look_result look_blocked(struct fm_target *t, struct fm_watched_thread *th,
+                                        uint64_t now_ns)
 {
     uint64_t switches;
     enum fm_look_result result = fm_look(&t->looker, &th->look, FM_PROOF_BLOCKED, NULL, now_ns);
@@ -108,7 +112,8 @@ static void take_next_way(struct fm_target *t, int why)
 }
 
 /* Follow it to its processor, for the next try. */
-static enum fm_look_result look_displaced(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
+static enum fm_look_result look_displaced(struct fm_target *t, struct fm_watched_thread *th,
+                                          uint64_t now_ns)
 {
     struct fm_looker *k = &t->looker;
     enum fm_look_result result = fm_look(k, &th->look, FM_PROOF_DISPLACED, NULL, now_ns);
@@ -124,7 +129,8 @@ static enum fm_look_result look_displaced(struct fm_target *t, struct fm_watched
     return result;
 }
 
-static enum fm_look_result look_stopped(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
+static enum fm_look_result look_stopped(struct fm_target *t, struct fm_watched_thread *th,
+                                        uint64_t now_ns)
 {
     struct fm_halt halt;
     int status = fm_halt_stop(&halt, th->tid);
@@ -142,11 +148,12 @@ static enum fm_look_result look_stopped(struct fm_target *t, struct fm_watched_t
 static bool other_holds_gil(const struct fm_target *t, const struct fm_watched_thread *th)
 {
     const struct fm_watched_interp *interp = fm_thread_interp(t, th);
-    return interp && interp->holder && interp->holder != th->look.thread && !t->runtime.layout.free_threaded;
+    return interp && interp->holder && interp->holder != th->look.thread &&
+           !t->runtime.layout.free_threaded;
 }
 
-static enum fm_look_result look_running(struct fm_target *t, struct fm_watched_thread *th, enum fm_proof *proof,
-                                        uint64_t now_ns)
+static enum fm_look_result look_running(struct fm_target *t, struct fm_watched_thread *th,
+                                        enum fm_proof *proof, uint64_t now_ns)
 {
     if (t->options.way == FM_WAY_PLAIN) {
         *proof = FM_PROOF_PLAIN;
@@ -161,13 +168,15 @@ static enum fm_look_result look_running(struct fm_target *t, struct fm_watched_t
         return result;
     }
     *proof = t->options.way == FM_WAY_DISPLACE ? FM_PROOF_DISPLACED : FM_PROOF_STOPPED;
-    return *proof == FM_PROOF_DISPLACED ? look_displaced(t, th, now_ns) : look_stopped(t, th, now_ns);
+    return *proof == FM_PROOF_DISPLACED ? look_displaced(t, th, now_ns)
+                                        : look_stopped(t, th, now_ns);
 }
 
-/* --- what it does --------------------------------------------------------------------------------- */
+/* --- what it does ----------------------------------------------------------------------------- */
 
 /* A thread on a processor runs Python unless the newest frame stands at something that runs C. */
-static enum fm_state running_state(struct fm_target *t, const struct fm_watched_thread *th, uint64_t now_ns)
+static enum fm_state running_state(struct fm_target *t, const struct fm_watched_thread *th,
+                                   uint64_t now_ns)
 {
     if (!th->has_newest || fm_codes_opcode_kind(&t->codes, &th->newest, now_ns) & FM_OPCODE_RUNS_C)
         return FM_STATE_C;
@@ -179,7 +188,8 @@ static enum fm_state blocked_state(const struct fm_target *t, const struct fm_wa
                                    const struct fm_syscall *call)
 {
     const struct fm_watched_interp *interp = fm_thread_interp(t, th);
-    return fm_syscall_state(call, &t->remote, interp ? interp->gil.at : 0, t->runtime.layout.gil_size, t->fds);
+    return fm_syscall_state(call, &t->remote, interp ? interp->gil.at : 0,
+                            t->runtime.layout.gil_size, t->fds);
 }
 
 /* The text for what the thread waits for, looked up once. */
@@ -197,17 +207,21 @@ static uint32_t detail_of(struct fm_target *t, const struct fm_syscall *call)
     return id;
 }
 
-static void note_wait(struct fm_target *t, struct fm_watched_thread *th, const struct fm_syscall *call)
+static void note_wait(struct fm_target *t, struct fm_watched_thread *th,
+                      const struct fm_syscall *call)
 {
     if (!th->has_newest || th->state == FM_STATE_SLEEP || th->state == FM_STATE_GIL)
         return;
-    struct fm_tally_wait wait = { .where = th->newest, .state = th->state, .detail = detail_of(t, call) };
+    struct fm_tally_wait wait = { .where = th->newest,
+                                  .state = th->state,
+                                  .detail = detail_of(t, call) };
     if (wait.detail)
         th->wait = fm_tally_wait(&t->tally, &wait);
 }
 
-static void take_sample(struct fm_target *t, struct fm_watched_thread *th, const struct fm_syscall *call,
-                        enum fm_look_result result, enum fm_proof proof, uint64_t now_ns)
+static void take_sample(struct fm_target *t, struct fm_watched_thread *th,
+                        const struct fm_syscall *call, enum fm_look_result result,
+                        enum fm_proof proof, uint64_t now_ns)
 {
     const struct fm_looker *k = &t->looker;
     uint32_t n = (uint32_t)k->climb.frames.len;
@@ -226,7 +240,8 @@ static void take_sample(struct fm_target *t, struct fm_watched_thread *th, const
     fm_look_log_stack(t, th);
 }
 
-enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns)
+enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread *th,
+                                   uint64_t now_ns)
 {
     for (int i = 0; i < TRIES; i++) {
         struct fm_syscall call = { .running = true };

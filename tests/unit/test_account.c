@@ -1,5 +1,5 @@
-/* What was counted, handed over while counting goes on: totals stay, time that is still to come finds its stack, and
- * ended threads are put together by name. */
+/* What was counted, handed over while counting goes on: totals stay, time that is still to come
+ * finds its stack, and ended threads are put together by name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,8 @@ static void test_handing_over_loses_nothing(void **state)
     fm_account_take(a, &t);
     fm_account_settle(a);
     assert_int_equal(a->tally.rows.len, 2);
-    /* Ten rounds of 10 ns; before the first nobody was seen, and the last has no second half yet. */
+    /* Ten rounds of 10 ns; before the first nobody was seen, and the last has no second half yet.
+     */
     assert_int_equal(sum_ns(&a->tally, &samples), 5 + 9 * 10);
     assert_int_equal(samples, 10);
     assert_int_equal(a->tally.rows.data[0].samples[FM_STATE_PYTHON], 5);
@@ -97,7 +98,8 @@ static void test_waits_and_their_texts_are_taken_over(void **state)
     struct fm_account *a = fm_account_new();
     struct fm_watched_thread *th = add_thread(&t, false);
     for (int i = 0; i < 3; i++) {
-        struct fm_tally_wait wait = { .where = { 7, 2 }, .state = FM_STATE_DISK,
+        struct fm_tally_wait wait = { .where = { 7, 2 },
+                                      .state = FM_STATE_DISK,
                                       .detail = fm_strings_add_text(t.details, "some file") };
         see(&t, th, 7);
         fm_tally_add_wait(&t.tally, fm_tally_wait(&t.tally, &wait));

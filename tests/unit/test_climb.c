@@ -1,12 +1,12 @@
 /*
  * The climb, rule by rule (sampler/climb.h), and over saved looks.
  *
- * Each rule has a test of its own, on a little memory made by hand in the layout of every Python: if a rule is
- * changed, the test with its number says what is different now.
+ * Each rule has a test of its own, on a little memory made by hand in the layout of every Python:
+ * if a rule is changed, the test with its number says what is different now.
  *
- * tests/looks holds looks at real programs as the sampler kept them (sampler/look_keep.h), one for each kind of newest
- * frame and each Python. Each must give the stack that it says; and whatever single word or code object is taken
- * out of it, the climb must ask for just that.
+ * tests/looks holds looks at real programs as the sampler kept them (sampler/look_keep.h), one for
+ * each kind of newest frame and each Python. Each must give the stack that it says; and whatever
+ * single word or code object is taken out of it, the climb must ask for just that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@
 #define MAX_WORDS 4096
 #define MAX_CODES 64
 
-/* --- a little memory ------------------------------------------------------------------------------ */
+/* --- a little memory -------------------------------------------------------------------------- */
 
 struct word {
     fm_addr at;
@@ -51,7 +51,7 @@ struct scene {
     struct fm_map place_of; /* address → place in `words` */
     struct code codes[MAX_CODES];
     size_t n_codes;
-    bool is_all; /* what is not here is nowhere, instead of not copied yet */
+    bool is_all;     /* what is not here is nowhere, instead of not copied yet */
     fm_addr without; /* a word or a code object that is taken out */
     char want[4096];
 };
@@ -147,11 +147,17 @@ static const char *climb(struct scene *s)
     return text;
 }
 
-/* --- scenes made by hand -------------------------------------------------------------------------- */
+/* --- scenes made by hand ---------------------------------------------------------------------- */
 
 enum { THREAD = 0x1000, RECORD = 0x2000, OUTER_RECORD = 0x2100 };
 enum { MAIN = 0x10000, WORK = 0x11000, GENERATOR = 0x12000, SHIM = 0x13000 }; /* code objects */
-enum { BOTTOM = 0x3000, FIRST = 0x3100, SECOND = 0x3200, THIRD = 0x3300, FOURTH = 0x3400 }; /* frames */
+enum {
+    BOTTOM = 0x3000,
+    FIRST = 0x3100,
+    SECOND = 0x3200,
+    THIRD = 0x3300,
+    FOURTH = 0x3400
+}; /* frames */
 enum { OFFSET = 4, NO_OWNER = 0 };
 
 static uint64_t instr_of(const struct scene *s, fm_addr code)
@@ -207,7 +213,8 @@ static void make_scene(struct scene *s, const struct fm_layout *table)
     clear(s);
     s->layout = *table;
     if (!s->layout.frame_size) { /* computed when a layout is found */
-        s->layout.frame_size = s->layout.frames == FM_FRAMES_HEAP ? 128 : s->layout.frame_localsplus;
+        s->layout.frame_size =
+            s->layout.frames == FM_FRAMES_HEAP ? 128 : s->layout.frame_localsplus;
     }
     s->thread = THREAD;
     s->is_all = true;
@@ -226,8 +233,8 @@ static void make_scene(struct scene *s, const struct fm_layout *table)
 }
 
 /* For every Python. */
-#define EACH_LAYOUT(scene)                                                                                         \
-    for (size_t layout_ = 0; layout_ < FM_COUNT(layout_tables); layout_++)                                         \
+#define EACH_LAYOUT(scene)                                                                         \
+    for (size_t layout_ = 0; layout_ < FM_COUNT(layout_tables); layout_++)                         \
         if (make_scene(&(scene), &layout_tables[layout_]), true)
 
 static struct scene scene;
@@ -236,13 +243,14 @@ static void test_two_functions(void **state)
 {
     (void)state;
     EACH_LAYOUT(scene)
-        assert_string_equal(climb(&scene), "whole main@4;work@4");
+    assert_string_equal(climb(&scene), "whole main@4;work@4");
 }
 
 static void test_a_thread_that_runs_nothing(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         put_word(&scene, THREAD + scene.layout.thread_frame, 0);
         assert_string_equal(climb(&scene), "whole ");
     }
@@ -251,7 +259,8 @@ static void test_a_thread_that_runs_nothing(void **state)
 static void test_rule_1_a_record_that_is_not_filled_yet(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         if (scene.layout.frames != FM_FRAMES_CFRAME)
             continue;
         put_word(&scene, OUTER_RECORD + scene.layout.cframe_frame, SECOND);
@@ -268,7 +277,8 @@ static void test_rule_1_a_record_that_is_not_filled_yet(void **state)
 static void test_rule_2_from_the_newest_frame_down(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) { /* a generator that work() resumed, and what it called */
+    EACH_LAYOUT(scene)
+    { /* a generator that work() resumed, and what it called */
         put_frame(&scene, THIRD, GENERATOR, SECOND, scene.layout.owner_generator);
         put_frame(&scene, FOURTH, WORK, THIRD, NO_OWNER);
         set_newest(&scene, THIRD);
@@ -281,7 +291,8 @@ static void test_rule_2_from_the_newest_frame_down(void **state)
 static void test_rule_3_frames_of_the_interpreter_are_passed_over(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         if (!has_boundaries(&scene))
             continue;
         put_frame(&scene, THIRD, 0, SECOND, scene.layout.owner_boundary);
@@ -298,7 +309,8 @@ static void test_rule_3_frames_of_the_interpreter_are_passed_over(void **state)
 static void test_rule_4_only_the_newest_may_be_unfinished(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         if (scene.layout.frames == FM_FRAMES_CFRAME)
             continue; /* there, rule 1 comes first */
         put_frame(&scene, THIRD, 0x77770, SECOND, NO_OWNER);
@@ -313,9 +325,12 @@ static void test_rule_4_only_the_newest_may_be_unfinished(void **state)
 static void test_rule_4_an_instruction_of_another_code_object(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
-        uint64_t far = scene.layout.frames == FM_FRAMES_HEAP ? 1000 : MAIN + scene.layout.code_bytecode + 64;
-        put(&scene, FIRST + scene.layout.frame_instr, &far, scene.layout.frames == FM_FRAMES_HEAP ? 4 : 8);
+    EACH_LAYOUT(scene)
+    {
+        uint64_t far =
+            scene.layout.frames == FM_FRAMES_HEAP ? 1000 : MAIN + scene.layout.code_bytecode + 64;
+        put(&scene, FIRST + scene.layout.frame_instr, &far,
+            scene.layout.frames == FM_FRAMES_HEAP ? 4 : 8);
         assert_string_equal(climb(&scene), "no");
     }
 }
@@ -323,7 +338,8 @@ static void test_rule_4_an_instruction_of_another_code_object(void **state)
 static void test_rule_5_hidden_code_is_passed_over(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         put_frame(&scene, THIRD, SHIM, SECOND, NO_OWNER);
         put_frame(&scene, FOURTH, WORK, THIRD, NO_OWNER);
         set_newest(&scene, FOURTH);
@@ -334,7 +350,8 @@ static void test_rule_5_hidden_code_is_passed_over(void **state)
 static void test_rule_6_a_generator_that_stands_on_nothing(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         if (scene.layout.frames == FM_FRAMES_HEAP)
             continue; /* they have no owner */
         put_frame(&scene, THIRD, GENERATOR, 0, scene.layout.owner_generator);
@@ -346,10 +363,12 @@ static void test_rule_6_a_generator_that_stands_on_nothing(void **state)
 static void test_rule_6_a_frame_that_no_longer_executes(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         if (scene.layout.frames != FM_FRAMES_HEAP)
             continue;
-        uint8_t over = fm_layout_minor(&scene.layout) == 9 ? 0 : 4; /* not executing; FRAME_CLEARED */
+        uint8_t over =
+            fm_layout_minor(&scene.layout) == 9 ? 0 : 4; /* not executing; FRAME_CLEARED */
         put(&scene, FIRST + scene.layout.frame_state, &over, 1);
         assert_string_equal(climb(&scene), "no");
     }
@@ -358,7 +377,8 @@ static void test_rule_6_a_frame_that_no_longer_executes(void **state)
 static void test_a_chain_without_an_end(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         put_frame(&scene, FIRST, MAIN, SECOND, NO_OWNER);
         assert_memory_equal(climb(&scene), "cut ", 4);
     }
@@ -366,9 +386,11 @@ static void test_a_chain_without_an_end(void **state)
 
 static void test_addresses_near_the_end_of_all_memory(void **state)
 {
-    static const fm_addr ends[] = { UINT64_MAX, UINT64_MAX - 7, UINT64_MAX << 3, 1ull << 63, 1ull << 56 };
+    static const fm_addr ends[] = { UINT64_MAX, UINT64_MAX - 7, UINT64_MAX << 3, 1ull << 63,
+                                    1ull << 56 };
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         for (size_t i = 0; i < FM_COUNT(ends); i++) {
             put_frame(&scene, FIRST, MAIN, ends[i], NO_OWNER);
             assert_string_equal(climb(&scene), "no");
@@ -380,7 +402,8 @@ static void test_addresses_near_the_end_of_all_memory(void **state)
 static void test_what_is_missing_is_asked_for(void **state)
 {
     (void)state;
-    EACH_LAYOUT(scene) {
+    EACH_LAYOUT(scene)
+    {
         struct fm_climb c = { 0 };
         struct fm_climb_ground ground = { &scene.layout, scene.thread, memory, code, &scene };
         scene.is_all = false;
@@ -399,12 +422,12 @@ static void test_what_is_missing_is_asked_for(void **state)
     }
 }
 
-/* --- saved looks ---------------------------------------------------------------------------------- */
+/* --- saved looks ------------------------------------------------------------------------------ */
 
 static void set_layout(struct scene *s, const char *name, unsigned value)
 {
-#define VALUE(field)                                                                                               \
-    if (strcmp(name, #field) == 0)                                                                                 \
+#define VALUE(field)                                                                               \
+    if (strcmp(name, #field) == 0)                                                                 \
         s->layout.field = value;
     FM_LOOK_LAYOUT(VALUE)
 #undef VALUE

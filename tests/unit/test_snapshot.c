@@ -1,4 +1,5 @@
-/* Pages of a made-up process: what is read in one step, what is missing, what cannot be read, and hints. */
+/* Pages of a made-up process: what is read in one step, what is missing, what cannot be read, and
+ * hints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,11 @@
 
 #include "os/snapshot.h"
 
-enum { PAGE = FM_SNAPSHOT_PAGE, FIRST = 0x10000, PAGES = 4 }; /* of memory, of which the third is not mapped */
+enum {
+    PAGE = FM_SNAPSHOT_PAGE,
+    FIRST = 0x10000,
+    PAGES = 4
+}; /* of memory, of which the third is not mapped */
 
 static int steps, pieces;
 
@@ -69,7 +74,8 @@ static void test_neighbours_are_one_piece_and_the_tail_comes_last(void **state)
     assert_int_equal(fm_snapshot_read(&s, FIRST + PAGE - 8, bytes, 16, &missing), FM_SNAPSHOT_HERE);
     for (size_t i = 0; i < 16; i++)
         assert_int_equal(bytes[i], byte_at(FIRST + PAGE - 8 + i));
-    assert_int_equal(fm_snapshot_read(&s, FIRST + 2 * PAGE - 8, bytes, 16, &missing), FM_SNAPSHOT_MISSING);
+    assert_int_equal(fm_snapshot_read(&s, FIRST + 2 * PAGE - 8, bytes, 16, &missing),
+                     FM_SNAPSHOT_MISSING);
     assert_int_equal(missing, FIRST + 2 * PAGE);
     fm_snapshot_release(&s);
 }
