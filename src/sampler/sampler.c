@@ -409,10 +409,14 @@ void fm_sampler_stats(struct fm_sampler *s, struct fm_sampler_stats *ret)
 }
 
 /* Take over what every target has counted: `sources`, one for each. */
-static size_t take_counts(struct fm_sampler *s, struct fm_gather_source **sources)
+static size_t take_counts(struct fm_sampler *s, struct fm_gather_source **sources,
+                          struct fm_gather_settings *settings)
 {
     lock(s);
     size_t n = s->targets.len;
+    *settings = (struct fm_gather_settings){ .mode = s->options.mode,
+                                             .interval_ns = interval_of(&s->options),
+                                             .cpu_ns = s->cpu_ns };
     *sources = fm_calloc(n + 1, sizeof **sources);
     while (s->accounts.len < n)
         fm_vec_push(&s->accounts, fm_account_new());
@@ -436,11 +440,10 @@ struct fm_profile *fm_sampler_profile(struct fm_sampler *s)
 {
     fm_autofree struct fm_gather_source *sources = NULL;
     pthread_mutex_lock(&s->gathering);
-    size_t n = take_counts(s, &sources);
+    struct fm_gather_settings settings;
+    size_t n = take_counts(s, &sources, &settings);
     for (size_t i = 0; i < n; i++)
         fm_account_settle(s->accounts.data[i]);
-    struct fm_gather_settings settings = { .mode = s->options.mode, .interval_ns = interval_of(&s->options),
-                                           .cpu_ns = s->cpu_ns };
     struct fm_profile *p = fm_gather(sources, n, &settings);
     note_refusals(s, p);
     pthread_mutex_unlock(&s->gathering);
