@@ -170,7 +170,7 @@ others += [["<module>", "~", "each", "in_awaitable", name] for name in ("__init_
 # A generator expression is made where it stands, and asyncio hears of asynchronous generators.
 others += [paths["in_async_genexpr"][:4] + ["<genexpr>"]]
 others += [path + ["~"] for path in (paths["in_async_for"][:4], *(paths["in_async_genexpr"][:length]
-                                                                  for length in (5, 6)))]
+                                                                  for length in (4, 5, 6)))]
 others += [["<module>", "~", name, "~"] for name in ("each", "calls", "everything")]
 oracle.ready([*paths.values(), *others], {},
              tops={name: {"path": path, "leaf": f"{name} leaf", "rest": f"{name} itself"}
