@@ -8,14 +8,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SLICE_NS 100000u
+#define SLICE_NS 200000u
 #define NICE     (-10)
 
-/* A look that comes late comes when a processor is free, which is when the program sleeps: on a
- * busy machine that would show more sleep than there is. So this thread asks to run soon after it
- * wakes: by a short slice, which anybody may ask for, and a higher priority, if that is allowed. It
- * needs little. */
-static bool ask_for_prompt_wakeups(void)
+/* Before all that is no real-time thread: the kernel allows that to root and by RLIMIT_RTPRIO. */
+static bool go_first(void)
+{
+    struct sched_param lowest = { .sched_priority = 1 };
+    return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+}
+
+/* A short slice, which anybody may ask for, and a higher priority, if that is allowed. */
+static bool take_short_turns(void)
 {
     struct {
         uint32_t size, policy;
@@ -39,7 +43,15 @@ void fm_seat_init(struct fm_seat *seat, bool sleeps)
     *seat = (struct fm_seat){ .cpu = -1 };
     sched_getaffinity(0, sizeof seat->own, &seat->own);
     prctl(PR_SET_TIMERSLACK, 1);
-    seat->prompt = sleeps && ask_for_prompt_wakeups();
+    seat->first = sleeps && go_first();
+    seat->prompt = seat->first || (sleeps && take_short_turns());
+}
+
+void fm_seat_wait_turn(struct fm_seat *seat)
+{
+    if (seat->first)
+        seat->prompt = take_short_turns();
+    seat->first = false;
 }
 
 bool fm_seat_take(struct fm_seat *seat, int cpu)

@@ -9,9 +9,13 @@
  *   2. the program's thread has not run elsewhere (its processor is ours still: os/rseq.h, or
  *      its stat file).
  *
- * Without more, that would be biased: a thread that has just woken may run for a slice (some 3 ms)
- * before another that wakes preempts it, so that what it does first is never seen. A short slice of
- * our own cures that (Linux 6.12).
+ * Without more, that would be biased. A look that comes late comes when the processor is free, which
+ * is when the program sleeps; and a thread that has just woken may run for a slice (some 3 ms)
+ * before another that wakes preempts it, so that what it does first is never seen. So this thread
+ * asks to run as soon as it wakes, as one of the lowest real-time priority where that is allowed,
+ * else with a short slice (Linux 6.12). On two processors beside two busy loops and a program that
+ * sleeps every other millisecond, none, 6 % and 10 % of 3,000 wakes came more than 0.2 ms late with
+ * the first, the second and neither.
  *
  * Threads: of and for the calling one.
  */
@@ -24,7 +28,8 @@
 struct fm_seat {
     int cpu;       /* to which we are pinned; −1: to none */
     int refused;   /* why not, an error number; 0: it works, or was not tried */
-    bool prompt;   /* the kernel granted a short slice */
+    bool prompt;   /* it runs soon after it wakes … */
+    bool first;    /* … before all others */
     cpu_set_t own; /* the processors this thread had at first */
 };
 
@@ -35,6 +40,9 @@ void fm_seat_init(struct fm_seat *seat, bool sleeps);
 /* Sit on this processor from now on. False if that is refused: another set of processors, or none
  * that exists. */
 bool fm_seat_take(struct fm_seat *seat, int cpu);
+
+/* No longer before all others: it takes so much time that they would starve. */
+void fm_seat_wait_turn(struct fm_seat *seat);
 
 /* Sit nowhere any more. */
 void fm_seat_leave(struct fm_seat *seat);

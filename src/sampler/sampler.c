@@ -38,6 +38,7 @@
 #define LATE_NS      200000u   /* a look that comes later than this prefers what comes late, too */
 #define LATE_LOOKS   500u      /* of so many … */
 #define LATE_MOST    25u       /* … no more may be */
+#define MOST_AS_FIRST 0.3      /* of a processor, for one who goes before all others */
 #define SHORTEST_SEATED_NS 500000u /* between looks: more often, sitting on its processor would stop the program */
 
 struct fm_sampler {
@@ -257,7 +258,10 @@ static void keep_cpu_limit(struct fm_sampler *s, uint64_t now_ns)
     double rounds = (double)(s->rounds - s->rounds_at_check);
     s->cpu_at_check_ns = rounds_cpu_ns;
     s->rounds_at_check = s->rounds;
+    double share = spent_ns / (double)(now_ns - s->cpu_checked_ns);
     s->cpu_checked_ns = now_ns;
+    if (share > MOST_AS_FIRST)
+        fm_seat_wait_turn(&s->seat);
     if (s->options.max_cpu_percent <= 0 || rounds < 1)
         return;
     /* Imports show more that is new than all the rest: the limit is one of the whole, not of its beginning. */
