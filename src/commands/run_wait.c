@@ -9,21 +9,32 @@
 #define GRACE_NS 100000000u /* for processes that end just after the program */
 #define SLICE_MS 10
 
+/* Is there something to know of the program? Not if it is stopped for a look (--stop), for a
+ * moment: that is for the thread that looks to take. */
+static bool has_news(pid_t pid)
+{
+    siginfo_t info = { 0 };
+    int status;
+    do
+        status = waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);
+    while (status < 0 && errno == EINTR);
+    return status < 0 || (info.si_pid && info.si_code != CLD_TRAPPED);
+}
+
 /* Has the program ended? A stop, by job control, is followed here. */
 static bool has_ended(struct fm_relay *relay, pid_t pid, int *ret_status)
 {
-    for (;;) {
+    while (has_news(pid)) {
         int status;
         pid_t got = waitpid(pid, &status, WNOHANG | WUNTRACED);
-        if (got < 0 && errno == EINTR)
-            continue;
         if (got == pid && WIFSTOPPED(status)) {
             fm_relay_stop(relay, WSTOPSIG(status));
-            continue;
+        } else if (got != 0 && !(got < 0 && errno == EINTR)) {
+            *ret_status = got == pid ? status : 0;
+            return true;
         }
-        *ret_status = got == pid ? status : 0;
-        return got != 0;
     }
+    return false;
 }
 
 static void wait_for_others(struct fm_relay *relay, struct fm_watch *watch)

@@ -80,6 +80,14 @@ static int take_rate(struct fm_sampler_options *options, const char *value, stru
     return 1;
 }
 
+static int take_mode(struct fm_sampler_options *options, enum fm_sample_mode mode, struct fm_error *err)
+{
+    if (options->mode != FM_SAMPLE_WALL && options->mode != mode)
+        return fm_error_set(err, FM_USAGE, "--cpu and --gil choose different threads: give one of them");
+    options->mode = mode;
+    return 1;
+}
+
 int fm_sample_options_take(struct fm_sampler_options *options, char **words, int *at,
                            struct fm_error *err)
 {
@@ -93,10 +101,10 @@ int fm_sample_options_take(struct fm_sampler_options *options, char **words, int
         return 1;
     }
     if (fm_option_flag("--cpu", words, at))
-        options->mode = FM_SAMPLE_CPU;
-    else if (fm_option_flag("--gil", words, at))
-        options->mode = FM_SAMPLE_GIL;
-    else if (fm_option_flag("--tasks", words, at))
+        return take_mode(options, FM_SAMPLE_CPU, err);
+    if (fm_option_flag("--gil", words, at))
+        return take_mode(options, FM_SAMPLE_GIL, err);
+    if (fm_option_flag("--tasks", words, at))
         options->tasks = true;
     else if (fm_option_flag("--stop", words, at))
         options->way = FM_WAY_STOP;

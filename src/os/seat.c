@@ -12,10 +12,13 @@
 #define NICE     (-10)
 
 /* Before all that is no real-time thread: the kernel allows that to root and by RLIMIT_RTPRIO. */
-static bool go_first(void)
+static bool go_first(struct fm_seat *seat, int priority)
 {
-    struct sched_param lowest = { .sched_priority = 1 };
-    return sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+    struct sched_param param = { .sched_priority = priority };
+    if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param) != 0)
+        return false;
+    seat->priority = priority;
+    return true;
 }
 
 /* A short slice, which anybody may ask for, and a higher priority, if that is allowed. */
@@ -43,8 +46,20 @@ void fm_seat_init(struct fm_seat *seat, bool sleeps)
     *seat = (struct fm_seat){ .cpu = -1 };
     sched_getaffinity(0, sizeof seat->own, &seat->own);
     prctl(PR_SET_TIMERSLACK, 1);
-    seat->first = sleeps && go_first();
+    seat->first = sleeps && go_first(seat, 1);
     seat->prompt = seat->first || (sleeps && take_short_turns());
+}
+
+bool fm_seat_go_before(struct fm_seat *seat, pid_t tid)
+{
+    struct sched_param param;
+    int policy = sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK;
+    if ((policy != SCHED_FIFO && policy != SCHED_RR) || sched_getparam(tid, &param) < 0)
+        return true;
+    if (seat->first && param.sched_priority < seat->priority)
+        return true;
+    return seat->first && param.sched_priority < sched_get_priority_max(SCHED_FIFO) &&
+           go_first(seat, param.sched_priority + 1);
 }
 
 void fm_seat_wait_turn(struct fm_seat *seat)

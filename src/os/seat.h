@@ -24,12 +24,14 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct fm_seat {
     int cpu;       /* to which we are pinned; −1: to none */
     int refused;   /* why not, an error number; 0: it works, or was not tried */
     bool prompt;   /* it runs soon after it wakes … */
     bool first;    /* … before all others */
+    int priority;  /* … of this real-time priority */
     cpu_set_t own; /* the processors this thread had at first */
 };
 
@@ -40,6 +42,10 @@ void fm_seat_init(struct fm_seat *seat, bool sleeps);
 /* Sit on this processor from now on. False if that is refused: another set of processors, or none
  * that exists. */
 bool fm_seat_take(struct fm_seat *seat, int cpu);
+
+/* Go before that thread too, if it is one of real-time priority. False if that is refused: then it is
+ * never seen while it runs. */
+bool fm_seat_go_before(struct fm_seat *seat, pid_t tid);
 
 /* No longer before all others: it takes so much time that they would starve. */
 void fm_seat_wait_turn(struct fm_seat *seat);

@@ -220,6 +220,9 @@ void fm_sampling_describe(const struct fm_sampling *s, struct fm_buffer *out)
         fm_buffer_add_text(out, " in its process");
 }
 
+/* Of all that was to be seen: more, and what is said of the rest is not said of the whole. */
+#define LOST_PERCENT 2
+
 void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
                                 struct fm_buffer *out)
 {
@@ -232,6 +235,8 @@ void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
     fm_buffer_add_text(out, what);
     if (s->whole < s->samples)
         fm_buffer_addf(out, " of the %s seen whole", fm_number_count(number, s->whole));
+    else if (s->lost * 100 > LOST_PERCENT * (s->samples + s->lost))
+        fm_buffer_add_text(out, " of what was not lost");
     fm_buffer_addf(out, " are right within ± %.1f %% (95 %%)",
                    fmax(fm_sampling_error_max(s->whole) * 100, 0.1));
 }

@@ -49,7 +49,7 @@ static void take_thread(struct fm_account *a, const struct fm_target *t,
     own->tasks = th->tasks_of != NULL;
     own->start_ns = th->start_ns;
     own->end_ns = th->end_ns ? th->end_ns : t->last_round_ns;
-    own->cpu_ns = th->cpu_ns - th->cpu_first_ns;
+    own->cpu_ns = (th->gone ? th->cpu_ns : fm_threads_cpu_ns(th)) - th->cpu_first_ns;
     if (!own->name || strcmp(own->name, name) != 0) {
         free(own->name);
         own->name = fm_strdup(name);
@@ -89,7 +89,9 @@ void fm_account_take(struct fm_account *a, struct fm_target *t)
         fm_vec_push(&a->codes, t->codes.list.data[i]);
     a->counts = t->counts;
     a->way = t->options.way;
-    a->way_refused = t->way_refused;
+    a->seat_refused = t->seat_refused;
+    a->stop_refused = t->stop_refused;
+    a->outruns_us = t->outruns_us;
     a->end_ns = t->end_ns;
     a->last_round_ns = t->last_round_ns;
     a->gone = t->gone;

@@ -42,8 +42,9 @@ struct fm_account {
     FM_VEC(const struct fm_known_code *)
     codes; /* the target's, by number; they live as long as it does */
     struct fm_target_counts counts;
-    enum fm_way way; /* … and why it is another than asked for, an error number */
-    int way_refused;
+    enum fm_way way; /* … and the error numbers for which others are not taken */
+    int seat_refused, stop_refused;
+    bool outruns_us;
     uint64_t end_ns, last_round_ns;
     bool gone;
     int32_t exit_status; /* as a shell shows it; −1: not known, or it runs */

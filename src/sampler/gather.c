@@ -10,6 +10,9 @@
 #include "sampler/account.h"
 #include "sampler/target.h"
 
+#define LATE_LEAST   50u /* looks of which a share says something */
+#define LATE_PERCENT 10u /* of them that may be late without a word */
+
 /* Where an instruction stands, and whose it is; decoded once. */
 struct place {
     uint32_t func;
@@ -229,24 +232,48 @@ static uint32_t add_process(struct gather *g, const struct fm_gather_settings *s
     return fm_profile_process(g->p, &process);
 }
 
-/* Stacks that are not proven to be of one instant, or for which the program was stopped: that must be known. */
+static void add_refusal(struct fm_buffer *text, const char *what, int refused)
+{
+    if (refused)
+        fm_buffer_addf(text, " (%s: %s)", what,
+                       refused == ETIME ? "this kernel lets others wake too late" : strerror(refused));
+}
+
+/* Stacks that are not proven to be of one instant, or for which the program was stopped: that must
+ * be known. */
 static void note_way(struct gather *g)
 {
+    static const char best_effort[] = "; looks that moved are lost, some of the others mix two instants";
     fm_autobuffer text = FM_BUFFER_INIT;
-    if (g->a->way == FM_WAY_STOP)
+    const struct fm_account *a = g->a;
+    if (a->way == FM_WAY_STOP)
         fm_buffer_add_text(&text, "each running thread was stopped for each look, some 10 µs, by ptrace");
-    else if (g->a->way == FM_WAY_PLAIN && g->a->way_refused)
+    else if (a->way == FM_WAY_PLAIN && a->seat_refused)
         fm_buffer_add_text(&text, "best effort: the program could not be held still while its stacks were read");
-    else if (g->a->way == FM_WAY_PLAIN)
+    else if (a->way == FM_WAY_PLAIN)
         fm_buffer_add_text(&text, "best effort: above 2,000 looks a second the program runs while its stacks are read");
+    else if (a->stop_refused)
+        fm_buffer_add_text(&text, "threads were not stopped, but kept from running by sitting on their processor");
     else
         return;
-    if (g->a->way_refused)
-        fm_buffer_addf(&text, " (sitting on their processor: %s)",
-                       g->a->way_refused == ETIME ? "this kernel lets others wake too late"
-                                                  : strerror(g->a->way_refused));
-    if (g->a->way == FM_WAY_PLAIN)
-        fm_buffer_add_text(&text, "; looks that moved are lost, some of the others mix two instants");
+    add_refusal(&text, "sitting on their processor", a->seat_refused);
+    add_refusal(&text, "ptrace", a->stop_refused);
+    fm_buffer_add_text(&text, a->way == FM_WAY_PLAIN ? best_effort : "");
+    fm_profile_note(g->p, g->process, "sampling", 1, fm_buffer_text(&text));
+}
+
+/* A look that comes late comes when a processor is free. */
+static void note_lateness(struct gather *g)
+{
+    const struct fm_target_counts *c = &g->a->counts;
+    fm_autobuffer text = FM_BUFFER_INIT;
+    if (g->a->outruns_us)
+        fm_profile_note(g->p, g->process, "sampling", 1,
+                        "a thread of real-time priority cannot be seen while it runs: shares are wrong");
+    if (c->rounds < LATE_LEAST || c->looks_late * 100 < LATE_PERCENT * c->rounds)
+        return;
+    fm_buffer_addf(&text, "%.0f %% of the looks came more than 0.2 ms late, as the machine was busy: what waits or sleeps "
+                          "may be overstated", 100.0 * (double)c->looks_late / (double)c->rounds);
     fm_profile_note(g->p, g->process, "sampling", 1, fm_buffer_text(&text));
 }
 
@@ -261,6 +288,7 @@ static void gather_target(struct fm_profile *p, const struct fm_gather_source *s
     for (size_t i = 0; i < g.a->tally.rows.len; i++)
         add_row(&g, &g.a->tally.rows.data[i]);
     note_way(&g);
+    note_lateness(&g);
     for (size_t i = 0; i < g.a->tally.waits.len; i++)
         add_wait(&g, &g.a->tally.waits.data[i]);
     for (size_t i = 0; i < g.rows.len; i++) {
@@ -289,17 +317,23 @@ static void add_callees(struct fm_profile *p)
     }
 }
 
-/* Taken for a Python only because it was a copy of its parent, up to the moment when it executed its own
- * program: what is known of it is what comes after. */
-static bool is_prelude(const struct fm_gather_source *sources, size_t n, size_t i)
+/* Did it execute another program, as which it is watched on? */
+static bool went_on(const struct fm_gather_source *sources, size_t n, size_t i)
 {
     const struct fm_target *t = sources[i].target;
-    const struct fm_account *a = sources[i].account;
-    for (size_t k = i + 1; k < n && a->gone && !a->counts.samples && !a->counts.lost; k++) {
+    for (size_t k = i + 1; k < n; k++) {
         if (sources[k].target->pid == t->pid && sources[k].target->start_ticks == t->start_ticks)
             return true;
     }
     return false;
+}
+
+/* Taken for a Python only because it was a copy of its parent, up to the moment when it executed its own
+ * program: what is known of it is what comes after. */
+static bool is_prelude(const struct fm_gather_source *sources, size_t n, size_t i)
+{
+    const struct fm_account *a = sources[i].account;
+    return a->gone && !a->counts.samples && !a->counts.lost && went_on(sources, n, i);
 }
 
 struct fm_profile *fm_gather(const struct fm_gather_source *sources, size_t n,
@@ -310,9 +344,12 @@ struct fm_profile *fm_gather(const struct fm_gather_source *sources, size_t n,
     for (size_t i = 0; i < n; i++)
         samples += sources[i].account->counts.samples + 1;
     for (size_t i = 0; i < n; i++) {
-        if (!is_prelude(sources, n, i))
-            gather_target(p, &sources[i], settings,
-                          (double)(sources[i].account->counts.samples + 1) / (double)samples);
+        if (is_prelude(sources, n, i))
+            continue;
+        gather_target(p, &sources[i], settings,
+                      (double)(sources[i].account->counts.samples + 1) / (double)samples);
+        if (went_on(sources, n, i)) /* the end is that of what it executed */
+            p->processes.data[p->processes.len - 1].exit_status = -1;
     }
     add_callees(p);
     fm_lines_sort(&p->lines);

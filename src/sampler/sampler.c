@@ -59,6 +59,7 @@ struct fm_sampler {
     uint64_t cpu_checked_ns, cpu_at_check_ns, rounds_at_check;
     uint64_t rounds, late;
     uint32_t looks_judged, looks_late; /* since they were last judged */
+    bool is_late;                      /* this round is */
     uint64_t random;
 };
 
@@ -235,6 +236,7 @@ static bool round_of(struct fm_sampler *s, uint64_t now_ns)
                 continue;
             t->round = s->rounds + 1;
             t->options.interval_ns = s->interval_ns;
+            t->counts.looks_late += s->is_late;
             if (fm_target_round(t, &s->seat, now_ns))
                 any = true;
             else
@@ -305,7 +307,8 @@ static uint64_t sleep_a_slot(struct fm_sampler *s, uint64_t *slot_ns, uint64_t i
     sleep_until(s, due_ns);
     now_ns = fm_clock_ns();
     s->looks_judged++;
-    s->looks_late += now_ns > due_ns + LATE_NS;
+    s->is_late = now_ns > due_ns + LATE_NS;
+    s->looks_late += s->is_late;
     return now_ns;
 }
 
@@ -324,7 +327,7 @@ static void judge_lateness(struct fm_sampler *s)
     for (size_t i = 0; i < s->targets.len; i++) {
         if (s->targets.data[i]->options.way == FM_WAY_DISPLACE) {
             s->targets.data[i]->options.way = FM_WAY_STOP;
-            s->targets.data[i]->way_refused = ETIME;
+            s->targets.data[i]->seat_refused = ETIME;
         }
     }
 }

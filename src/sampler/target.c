@@ -82,8 +82,23 @@ void fm_target_free(struct fm_target *t)
 
 /* --- counting ------------------------------------------------------------------------------------- */
 
+/* A thread that runs code of a sub-interpreter has a state in each: its stack is that in the newest
+ * (they stand in that order) where it has one. Its other states wait below. */
+static bool is_below_another(const struct fm_target *t, const struct fm_watched_thread *th)
+{
+    for (size_t i = 0; i < t->live.len && t->interps.len > 1; i++) {
+        const struct fm_watched_thread *other = t->live.data[i];
+        if (other != th && other->tid == th->tid && other->has_newest && !other->gone &&
+            fm_thread_interp(t, other) < fm_thread_interp(t, th))
+            return true;
+    }
+    return false;
+}
+
 static bool counts_in(const struct fm_target *t, const struct fm_watched_thread *th)
 {
+    if (is_below_another(t, th))
+        return false;
     if (t->options.mode == FM_TARGET_RUNNING)
         return fm_state_is_running(th->state);
     return t->options.mode == FM_TARGET_ALL || fm_thread_holds_gil(t, th);

@@ -42,7 +42,8 @@ struct fm_watched_thread {
     bool gone;
     struct fm_watched_thread *tasks_of; /* the thread whose asyncio tasks these are; NULL: a real thread */
     struct fm_watched_thread *tasks_in; /* what stands for its asyncio tasks; NULL: none yet */
-    uint64_t cpu_first_ns, cpu_ns; /* on a processor, by the kernel: at first, and last */
+    uint64_t cpu_first_ns, cpu_ns; /* on a processor, by the kernel: at first, and last … */
+    uint64_t cpu_read_ns;          /* … and when that was read */
     /* The last sample. */
     bool still;        /* blocked; holds while `switches` does */
     uint64_t switches; /* how often it was given a processor */
@@ -73,6 +74,7 @@ struct fm_watched_interp {
 struct fm_target_counts {
     uint64_t rounds, samples, partial, lost;
     uint64_t proofs[FM_PROOF_COUNT]; /* samples by what proves them */
+    uint64_t looks_late;             /* rounds that came too late to be fair (sampler.c) */
     uint64_t running, gil;           /* threads in these states in the last round */
 };
 
@@ -88,8 +90,9 @@ struct fm_target_options {
 
 struct fm_target {
     struct fm_target_options options;
+    bool outruns_us;      /* it has a thread of a real-time priority that goes before ours */
     uint64_t round;       /* of the sampler in which it was last looked at */
-    int way_refused;      /* the error number for which the way is another than asked for; 0: it is not */
+    int seat_refused, stop_refused; /* the error number for which a way is not taken; 0: it is not refused */
     pid_t pid, parent;
     uint64_t start_ticks; /* tells it from a later process of the same number */
     uint64_t stack_start; /* fm_target_stack_start() */
@@ -109,7 +112,7 @@ struct fm_target {
     struct fm_tasks task_list;
     FM_VEC(struct fm_raw_frame) task_stack;
     char *exe, *command, *cwd;
-    uint64_t start_ns, end_ns, last_round_ns, last_list_ns, last_glance_ns;
+    uint64_t start_ns, end_ns, last_round_ns, last_list_ns;
     uint64_t seen_ns; /* when what the last round saw was so */
     uint64_t read_ns; /* when the first running thread of this round was read; 0: none was yet */
     uint64_t list_wait_ns; /* until threads are listed again, as one had not begun yet; 0: there was none */

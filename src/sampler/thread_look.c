@@ -104,11 +104,14 @@ static enum fm_look_result look_blocked(struct fm_target *t, struct fm_watched_t
     return woke ? FM_LOOK_MOVED : result;
 }
 
-/* The way is refused: take the next one, for good. */
+/* The way is refused: take the other one, for good, or the last that is left. */
 static void take_next_way(struct fm_target *t, int why)
 {
-    t->way_refused = t->way_refused ? t->way_refused : why;
-    t->options.way = t->options.way == FM_WAY_DISPLACE ? FM_WAY_STOP : FM_WAY_PLAIN;
+    if (t->options.way == FM_WAY_DISPLACE)
+        t->seat_refused = why;
+    else
+        t->stop_refused = why;
+    t->options.way = !t->seat_refused ? FM_WAY_DISPLACE : !t->stop_refused ? FM_WAY_STOP : FM_WAY_PLAIN;
 }
 
 /* Follow it to its processor, for the next try. */
@@ -152,6 +155,26 @@ static bool other_holds_gil(const struct fm_target *t, const struct fm_watched_t
            !t->runtime.layout.free_threaded;
 }
 
+/* Whoever takes the GIL after another counts up the number of changes: as long as that stays,
+ * everybody but the last holder is kept off, whether it is held just now or not. */
+static bool is_kept_off(const struct fm_target *t, const struct fm_watched_thread *th)
+{
+    const struct fm_watched_interp *interp = fm_thread_interp(t, th);
+    return interp && interp->last_holder && interp->last_holder != th->look.thread &&
+           !t->runtime.layout.free_threaded;
+}
+
+/* Go to where the thread is before anything is asked about it. Were it only followed when it is
+ * found to run elsewhere, it would be asleep by then more often than it is. */
+static void go_there(struct fm_target *t, const struct fm_watched_thread *th)
+{
+    int32_t cpu;
+    if (t->options.way == FM_WAY_DISPLACE && t->live.len > 1 && th->look.cpu_word &&
+        !is_kept_off(t, th) &&
+        fm_remote_read(&t->remote, th->look.cpu_word, &cpu, sizeof cpu) == 0 && cpu >= 0)
+        fm_seat_take(t->looker.seat, cpu);
+}
+
 static enum fm_look_result look_running(struct fm_target *t, struct fm_watched_thread *th,
                                         enum fm_proof *proof, uint64_t now_ns)
 {
@@ -159,7 +182,7 @@ static enum fm_look_result look_running(struct fm_target *t, struct fm_watched_t
         *proof = FM_PROOF_PLAIN;
         return fm_look(&t->looker, &th->look, *proof, NULL, now_ns);
     }
-    if (other_holds_gil(t, th)) {
+    if (is_kept_off(t, th)) {
         struct fm_watched_interp *interp = fm_thread_interp(t, th);
         *proof = FM_PROOF_GIL;
         enum fm_look_result result = fm_look(&t->looker, &th->look, *proof, &interp->gil, now_ns);
@@ -243,6 +266,12 @@ static void take_sample(struct fm_target *t, struct fm_watched_thread *th,
 enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread *th,
                                    uint64_t now_ns)
 {
+    uint64_t switches;
+    go_there(t, th);
+    if (now_ns - th->cpu_read_ns > CPU_NS) {
+        th->cpu_read_ns = now_ns;
+        read_switches(th, &switches);
+    }
     for (int i = 0; i < TRIES; i++) {
         struct fm_syscall call = { .running = true };
         enum fm_proof proof = FM_PROOF_BLOCKED;

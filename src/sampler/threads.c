@@ -16,9 +16,8 @@
 #define MAX_THREADS 65536
 #define THREAD_MAX_BYTES 2048
 #define REFRESH_NS 100000000u
-#define SOON_NS 1000000u /* after which a thread that has not begun yet is looked for, then twice as long … */
+#define SOON_NS 200000u /* after which a thread that has not begun yet is looked for, then twice as long … */
 #define QUIET_ROUNDS 8    /* at least each so many rounds the kernel is asked about everybody */
-#define ALONE_NS 3000000u /* a single thread: nobody fights for the GIL, new ones are rare */
 #define SPARE_FDS 64
 #define LISTINGS 3 /* how often to read the lists, should they change meanwhile */
 #define NAMES_NS 3000000u           /* after a new thread was seen */
@@ -68,13 +67,13 @@ static void open_files(struct fm_watched_thread *th)
     th->look.stat_fd = scarce ? -1 : open_of(th->pid, th->tid, "stat");
 }
 
-/* What the kernel has counted of its time on a processor so far. */
-static uint64_t processor_ns(const struct fm_watched_thread *th)
+uint64_t fm_threads_cpu_ns(const struct fm_watched_thread *th)
 {
     char line[80];
-    ssize_t n = fm_threads_file(th, th->switches_fd, FM_THREADS_SWITCHES, line, sizeof line - 1);
+    ssize_t n = th->tasks_of ? 0
+                             : fm_threads_file(th, th->switches_fd, FM_THREADS_SWITCHES, line, sizeof line - 1);
     line[n > 0 ? n : 0] = '\0';
-    return strtoull(line, NULL, 10);
+    return n > 0 ? strtoull(line, NULL, 10) : th->cpu_ns;
 }
 
 /* What the kernel calls it: the name of the program, unless somebody set another. */
@@ -122,7 +121,7 @@ static void add_thread(struct fm_target *t, const struct found *found, pid_t tid
     th->tid = tid;
     th->pid = t->pid;
     open_files(th);
-    th->cpu_first_ns = th->cpu_ns = processor_ns(th);
+    th->cpu_first_ns = th->cpu_ns = fm_threads_cpu_ns(th);
     th->name = kernel_name(t->pid, tid);
     if (t->next_names_ns > now_ns + NAMES_NS)
         t->next_names_ns = now_ns + NAMES_NS;
@@ -336,6 +335,8 @@ bool fm_threads_refresh(struct fm_target *t, uint64_t now_ns)
     for (int i = 0; i < LISTINGS && !list.whole; i++)
         list_threads(t, &list);
     take_found(t, &list, seen);
+    for (size_t i = 0; i < t->live.len; i++)
+        t->outruns_us |= t->looker.seat && !fm_seat_go_before(t->looker.seat, t->live.data[i]->tid);
     if (t->interps.len && list.whole)
         end_unseen(t, seen, before, now_ns);
     fm_map_release(&list.visited);
@@ -400,9 +401,6 @@ bool fm_threads_glance(struct fm_target *t, uint64_t now_ns)
 {
     uint64_t wait_ns = t->list_wait_ns ? t->list_wait_ns : REFRESH_NS;
     bool changed = !t->interps.len || now_ns - t->last_list_ns > wait_ns;
-    if (t->live.len == 1 && !changed && now_ns - t->last_glance_ns < ALONE_NS)
-        return true;
-    t->last_glance_ns = now_ns;
     for (size_t i = 0; i < t->interps.len && !changed; i++) {
         changed = !glance_at(t, &t->interps.data[i]);
         if (changed)

@@ -5,10 +5,9 @@
 #define FM_SAMPLER_WAY_H
 
 enum fm_way {
-    FM_WAY_DISPLACE, /* sit on the thread's processor; if that is refused, stop it; if that is
-                        refused, plain */
-    FM_WAY_STOP,     /* stop the thread by ptrace; if that is refused, plain */
-    FM_WAY_PLAIN,    /* just read */
+    FM_WAY_DISPLACE, /* sit on the thread's processor */
+    FM_WAY_STOP,     /* stop the thread by ptrace */
+    FM_WAY_PLAIN,    /* just read: what is left when both are refused */
 };
 
 #endif

@@ -478,3 +478,82 @@ def top_of(row, by_node):
     while row["parent"] is not None:
         row = by_node[row["parent"]]
     return row
+
+
+THREADS = """
+import json, threading, time
+
+def burn(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+    spent[threading.current_thread().name] = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
+
+spent = {}
+worker = threading.Thread(target=burn, args=(1.2,), name="worker")
+worker.start()
+worker.join()
+burn(1.2)
+print(json.dumps(spent))
+"""
+
+
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_processor_time_of_threads_that_never_block(version, tmp_path):
+    """By the threads' own clocks; the kernel's count is at most some 30 ms old when a thread ends."""
+    output = tmp_path / "x.fathom"
+    done = launch.fathom("run", "-q", "-o", str(output), INTERPRETERS[version], "-c", THREADS)
+    spent = json.loads(done.stdout)
+    recording = sampled.Recording(output)
+    for name in ("worker", "MainThread"):
+        seen = recording.thread(name)["cpu_ns"] / 1e9
+        assert spent[name] - 0.15 * 1.2 < seen < spent[name] + 0.05, (name, spent, seen)
+
+
+SHORT_THREADS = """
+import json, threading, time
+
+def busy(seconds):
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        pass
+    return time.perf_counter() - start
+
+def in_thread(seconds):
+    times["in_thread"] += busy(seconds)
+
+def in_main(seconds):
+    times["in_main"] += busy(seconds)
+
+times = {"in_thread": 0.0, "in_main": 0.0}
+end = time.perf_counter() + 1.5
+while time.perf_counter() < end:
+    thread = threading.Thread(target=in_thread, args=(0.006,))
+    thread.start()
+    thread.join()
+    in_main(0.006)
+print(json.dumps(times))
+"""
+
+
+@pytest.mark.parametrize("version", list(INTERPRETERS)[::3])
+def test_threads_that_live_for_milliseconds(version, tmp_path):
+    """They are seen from the first look after they began: it was every third of them otherwise."""
+    output = tmp_path / "x.fathom"
+    done = launch.fathom("run", "-q", "--rate", "1000", "-o", str(output), INTERPRETERS[version], "-c", SHORT_THREADS)
+    times = json.loads(done.stdout)
+    true = times["in_thread"] / sum(times.values())
+    totals = {row["name"]: row["total_ns"] for row in sampled.Recording(output).functions}
+    seen = totals["in_thread"] / (totals["in_thread"] + totals["in_main"])
+    assert abs(seen - true) < 0.12, (true, seen)
+
+
+def test_a_process_that_executes_another_ends_once(tmp_path):
+    python = list(INTERPRETERS.values())[-1]
+    output = tmp_path / "x.fathom"
+    launch.fathom("run", "-q", "-o", str(output), python, "-c",
+                  "import os, sys, time\npid = os.fork()\n"
+                  "if pid == 0:\n    time.sleep(0.3)\n    os.execv(sys.executable, [sys.executable, '-c',"
+                  " 'import sys, time; time.sleep(0.4); sys.exit(6)'])\nos.waitpid(pid, 0)")
+    ends = [row["exit_status"] for row in sampled.Recording(output).processes]
+    assert ends.count(6) == 1 and ends.count(0) == 1, ends

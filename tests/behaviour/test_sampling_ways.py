@@ -134,7 +134,7 @@ def test_everything_is_refused(version, shims, tmp_path):
 
 @pytest.mark.parametrize("version", list(INTERPRETERS)[-1:])
 def test_somebody_else_traces_it(version, tmp_path):
-    """A thread has one tracer: then --stop is best effort, and the other one stays."""
+    """A thread has one tracer: then --stop is not to be had, but sitting on its processor is."""
     tracer = """
 import ctypes, json, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -147,5 +147,17 @@ sys.stdin.read()
     with sampled.Program(INTERPRETERS[version], "-c", PROGRAM) as target, \
             sampled.Program(sys.executable, "-c", tracer, str(target.pid)):
         recording = sampled.attach(target.pid, output, "--stop", "--duration", "0.3")
-    [note] = notes(recording)
-    assert note.startswith("best effort")
+    assert are_whole(recording)
+    assert notes(recording) == ["threads were not stopped, but kept from running by sitting on their processor"
+                                " (ptrace: Operation not permitted)"]
+
+
+@pytest.mark.parametrize("version", list(INTERPRETERS)[::3])
+def test_stopping_a_program_that_is_our_child(version, tmp_path):
+    """The launcher waits for the program too: a stop for a look is none of its business."""
+    output = tmp_path / "x.fathom"
+    done = launch.fathom("run", "-q", "--stop", "--rate", "500", "-o", str(output), INTERPRETERS[version], "-c",
+                         "import sys, time\nend = time.monotonic() + 0.7\nwhile time.monotonic() < end: sum(range(1000))\n"
+                         "print('over'); sys.exit(7)")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "over\n", "")
+    assert sampled.Recording(output).sampling["samples"] > 0
