@@ -443,7 +443,7 @@ def test_reports_of_samples_beside_calls(python, tmp_path):
         assert shown.returncode == 0 and "amples" in shown.stdout, (words, shown)
         assert "line hits" not in shown.stdout
     shown = launch.fathom("report", path).stdout
-    assert re.search(r"; states (of the [\d,]+ seen whole )?are right within ± ", shown)
+    assert re.search(r"; states (of the [\d,]+ seen whole |of what was not lost )?are right within ± ", shown)
 
 
 @pytest.mark.parametrize("exact", ["--calls", "--lines"])

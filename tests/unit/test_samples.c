@@ -433,7 +433,11 @@ static void test_partial_is_no_evidence(void **state)
                 "shares are right within ± 9.6 % (95 %)");
     p->processes.data[0].samples_lost = 25;
     expect_told(p, &all, "100 samples at 1,000 Hz (wall), 0 partial, 25 lost (20.0 %)",
+                "shares of what was not lost are right within ± 9.6 % (95 %)");
+    p->processes.data[0].samples_lost = 2; /* of 102: hardly of weight */
+    expect_told(p, &all, "100 samples at 1,000 Hz (wall), 0 partial, 2 lost (2.0 %)",
                 "shares are right within ± 9.6 % (95 %)");
+    p->processes.data[0].samples_lost = 25;
     p->processes.data[0].samples_partial = 20;
     expect_told(p, &all, "100 samples at 1,000 Hz (wall), 20 partial (20.0 %), 25 lost (20.0 %)",
                 "shares of the 80 seen whole are right within ± 10.7 % (95 %)");
