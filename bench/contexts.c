@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "model/file.h"
-#include "model/profile.h"
+#include "record/model/file.h"
+#include "record/model/profile.h"
 
 #define FUNCTIONS 5000
 

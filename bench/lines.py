@@ -9,7 +9,7 @@ import struct
 import sys
 import types
 
-# Of a live store, as its header file (src/capture/live.h) describes it.
+# Of a live store, as its header file (src/record/capture/live.h) describes it.
 CHUNKS_AT, CHUNK_HEAD, CHUNK_MAGIC, KIND_LINES, LINE_BYTES = 4096, 64, 0x4B4E4843, 6, 384
 
 

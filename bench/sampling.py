@@ -83,7 +83,7 @@ class Wake:
     def __init__(self, scratch: Path):
         self.program = scratch / "wake"
         subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-I", str(peers.ROOT / "src"), "-o", str(self.program),
-                        str(peers.HERE / "wake.c"), str(peers.ROOT / "src" / "os" / "seat.c")], check=True)
+                        str(peers.HERE / "wake.c"), str(peers.ROOT / "src" / "watch" / "os" / "seat.c")], check=True)
 
     def command(self, pid, rate, _seconds, _output, _mode):
         return [self.program, pid, rate]

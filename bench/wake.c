@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "os/seat.h"
+#include "watch/os/seat.h"
 
 #define FOLLOW 64 /* wakes after which to see where the program is */
 

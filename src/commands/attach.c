@@ -21,11 +21,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/facts.h"
-#include "commands/run_output.h"
+#include "commands/run/output.h"
 #include "commands/sample_options.h"
 #include "commands/save_times.h"
 #include "commands/verb.h"
-#include "report/summary.h"
+#include "show/report/summary.h"
 
 #define SUMMARY_ROWS 15
 #define MAX_CONTROL_BYTES 8192

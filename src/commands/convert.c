@@ -8,7 +8,7 @@
 
 #include "commands/inputs.h"
 #include "commands/verb.h"
-#include "formats/format.h"
+#include "record/formats/format.h"
 
 static const char help_start[] =
     "Usage: fathom convert [OPTION…] FILE… -o OUT\n"

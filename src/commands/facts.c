@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "formats/sources.h"
+#include "record/formats/sources.h"
 
 static void add_start_time(struct fm_profile *p)
 {

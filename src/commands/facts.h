@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "model/profile.h"
+#include "record/model/profile.h"
 
 /* Add them to `p`: "host", "os", "cpus", "start" (now) and "fathom". */
 void fm_facts_add(struct fm_profile *p);

@@ -9,9 +9,9 @@
 #include "commands/graph_options.h"
 #include "commands/inputs.h"
 #include "commands/verb.h"
-#include "graph/names.h"
-#include "model/states.h"
-#include "os/output.h"
+#include "show/graph/names.h"
+#include "record/model/states.h"
+#include "base/output.h"
 
 /* With more arrows per function nobody follows them, and their layout takes minutes. */
 #define EDGES_PER_NODE_MAX 4

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "graph/dot.h"
-#include "graph/render.h"
+#include "show/graph/dot.h"
+#include "show/graph/render.h"
 
 enum fm_graph_by { FM_GRAPH_OF_ALL, FM_GRAPH_BY_THREAD, FM_GRAPH_BY_PROCESS, FM_GRAPH_BY_RANK };
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "formats/format.h"
-#include "model/edit.h"
+#include "record/formats/format.h"
+#include "record/model/edit.h"
 
 /* A file and what is made of it take about this many times its size. */
 #define MEMORY_PER_BYTE 4

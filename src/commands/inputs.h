@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "model/profile.h"
+#include "record/model/profile.h"
 
 /* Open the NULL-terminated `files` and add them up. pstats adds the files behind the first from the
  * last to the second; `as_pstats` does the same, so that functions come in its order. A recording

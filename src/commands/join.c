@@ -19,13 +19,13 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "base/memory.h"
-#include "capture/live.h"
-#include "commands/run_samples.h"
-#include "formats/format.h"
-#include "formats/sources.h"
-#include "model/live.h"
-#include "model/unite.h"
-#include "os/path.h"
+#include "record/capture/live.h"
+#include "commands/run/samples.h"
+#include "record/formats/format.h"
+#include "record/formats/sources.h"
+#include "record/model/live.h"
+#include "record/model/unite.h"
+#include "watch/os/path.h"
 
 #define UNPROFILED_MAX_BYTES 65536
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/profile.h"
+#include "record/model/profile.h"
 
 /* How a process ended, as its parent learned. */
 struct fm_join_ending {

@@ -11,8 +11,8 @@
 #include "commands/inputs.h"
 #include "commands/join.h"
 #include "commands/verb.h"
-#include "formats/format.h"
-#include "model/edit.h"
+#include "record/formats/format.h"
+#include "record/model/edit.h"
 
 static const char help[] =
     "Usage: fathom merge [OPTION…] FILE… -o ALL\n"

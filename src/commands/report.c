@@ -1,6 +1,6 @@
 /*
  * `fathom report`: opens recordings, adds them up, reshapes and narrows them as asked, and hands
- * them to a report (src/report).
+ * them to a report (src/show/report).
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "commands/inputs.h"
 #include "commands/report_options.h"
 #include "commands/verb.h"
-#include "formats/pstats.h"
-#include "formats/sources.h"
-#include "model/edit.h"
-#include "report/cost.h"
+#include "record/formats/pstats.h"
+#include "record/formats/sources.h"
+#include "record/model/edit.h"
+#include "show/report/cost.h"
 
 /* The profile to report, and the table of its functions. */
 struct subject {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "report/report.h"
+#include "show/report/report.h"
 
 enum fm_layout { FM_LAYOUT_TABLE, FM_LAYOUT_PSTATS, FM_LAYOUT_JSON, FM_LAYOUT_CSV };
 

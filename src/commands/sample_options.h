@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "sampler/sampler.h"
+#include "watch/sampler/sampler.h"
 
 #define FM_SAMPLE_DEFAULT_HZ 1000
 #define FM_SAMPLE_DEFAULT_MAX_CPU 5 /* percent of one processor, unless a rate is asked for */

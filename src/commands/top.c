@@ -19,14 +19,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/facts.h"
-#include "commands/run_output.h"
+#include "commands/run/output.h"
 #include "commands/sample_options.h"
 #include "commands/verb.h"
-#include "formats/format.h"
-#include "report/sampling.h"
-#include "sampler/sampler.h"
-#include "top/page.h"
-#include "top/screen.h"
+#include "record/formats/format.h"
+#include "show/report/sampling.h"
+#include "watch/sampler/sampler.h"
+#include "show/top/page.h"
+#include "show/top/screen.h"
 
 #define FIRST_PICTURE_NS 200000000u
 

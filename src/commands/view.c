@@ -11,11 +11,11 @@
 
 #include "commands/inputs.h"
 #include "commands/verb.h"
-#include "formats/sources.h"
-#include "view/browser.h"
-#include "view/contents.h"
-#include "view/onefile.h"
-#include "view/server.h"
+#include "record/formats/sources.h"
+#include "show/view/browser.h"
+#include "show/view/contents.h"
+#include "show/view/onefile.h"
+#include "show/view/server.h"
 
 #define MAX_FILES 16
 

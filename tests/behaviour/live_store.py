@@ -1,4 +1,4 @@
-"""Writes live stores (src/capture/live.h) by hand: recordings whose numbers are known.
+"""Writes live stores (src/record/capture/live.h) by hand: recordings whose numbers are known.
 
 A tick is a nanosecond here: the stores begin at a tick that this machine has not reached, so no
 rate can be measured against its clock.
@@ -10,7 +10,7 @@ import re
 import struct
 from pathlib import Path
 
-LIVE_H = Path(__file__).resolve().parents[2] / "src" / "capture" / "live.h"
+LIVE_H = Path(__file__).resolve().parents[2] / "src" / "record" / "capture" / "live.h"
 
 PAGE = 4096
 START_TICKS = 1 << 62

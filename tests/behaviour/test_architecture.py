@@ -7,34 +7,38 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 SRC = REPO / "src"
 
-# folder: the folders it may include from, besides its own
+# folder: the folders it may include from, besides its own and base
 MAY_USE = {
     "base": set(),
-    "os": {"base"},
-    "cpython": {"base", "os"},
-    "capture": {"base"},
-    "model": {"base", "capture"},
-    "formats": {"base", "capture", "model"},
-    "report": {"base", "model"},
-    "sampler": {"base", "os", "cpython", "model"},
-    "graph": {"base", "model", "formats", "report"},
-    "view": {"base", "model", "report"},
-    "top": {"base", "model", "report", "sampler"},
-    "commands": {"base", "os", "cpython", "capture", "model", "formats", "report", "sampler", "top", "graph", "view"},
-    "library": {"base", "model", "formats"},
-    "agent": {"base", "capture"},
-    "preload": set(),
+    "watch/os": set(),
+    "watch/cpython": {"watch/os"},
+    "watch/sampler": {"watch/os", "watch/cpython", "record/model"},
+    "record/capture": set(),
+    "record/model": {"record/capture"},
+    "record/formats": {"record/capture", "record/model"},
+    "show/report": {"record/model"},
+    "show/graph": {"record/model", "record/formats", "show/report"},
+    "show/view": {"record/model", "show/report"},
+    "show/top": {"record/model", "show/report", "watch/sampler"},
+    "commands": {"watch/os", "watch/cpython", "watch/sampler", "record/capture", "record/model",
+                 "record/formats", "show/report", "show/graph", "show/view", "show/top"},
+    "target/library": {"record/model", "record/formats"},
+    "target/agent": {"record/capture"},
+    "target/preload": set(),
 }
+WITHOUT_BASE = {"target/preload"}
 # Single headers that cross a border on purpose.
 EXCEPTIONS = {
-    ("formats/formats.c", "os/output.h"),  # files that appear whole or not at all
-    ("view/onefile.c", "os/output.h"),  # the same
-    ("graph/render.c", "os/library.h"),  # loads Graphviz when it is needed
-    ("view/server.c", "os/library.h"),  # the same for the HTTP server
-    ("library/library.c", "agent/bridge_abi.h"),  # the functions it exports, as the agent sees them
+    ("target/library/library.c", "target/agent/bridge_abi.h"),  # what it exports, as the agent sees it
 }
 # What the agent may take from a folder: the layout of the live store, not the reader of files.
-AGENT_CAPTURE = {"capture/live.h"}
+AGENT_CAPTURE = {"record/capture/live.h"}
+
+
+def folder_of(name):
+    """Of a file or an include, as MAY_USE has it."""
+    parts = name.split("/")
+    return parts[0] if parts[0] in ("base", "commands") else "/".join(parts[:2])
 
 
 def includes(path):
@@ -46,18 +50,18 @@ def sources():
 
 
 def test_every_folder_is_in_the_list():
-    assert {p.name for p in SRC.iterdir() if p.is_dir() and list(p.glob("*.[ch]"))} <= set(MAY_USE)
+    assert {folder_of(p.relative_to(SRC).as_posix()) for p in sources()} == set(MAY_USE)
 
 
 def test_no_forbidden_include():
     forbidden = []
     for path in sources():
         name = path.relative_to(SRC).as_posix()
-        folder = name.split("/")[0]
+        folder = folder_of(name)
+        may = MAY_USE[folder] | {folder} | ({"base"} - ({"base"} if folder in WITHOUT_BASE else set()))
         for include in includes(path):
-            other = include.split("/")[0]
-            allowed = other == folder or other in MAY_USE[folder] or (name, include) in EXCEPTIONS
-            if folder == "agent" and other == "capture":
+            allowed = folder_of(include) in may or (name, include) in EXCEPTIONS
+            if folder == "target/agent" and folder_of(include) == "record/capture":
                 allowed = include in AGENT_CAPTURE
             if not allowed:
                 forbidden.append(f"{name} includes {include}")
@@ -66,18 +70,18 @@ def test_no_forbidden_include():
 
 def test_python_h_lives_in_one_place():
     users = [p.relative_to(SRC).as_posix() for p in sources() if "<Python.h>" in p.read_text()]
-    assert users == ["agent/python.h"]
+    assert users == ["target/agent/python.h"]
 
 
 def test_versions_of_python_are_compared_in_one_place():
     users = [p.relative_to(SRC).as_posix() for p in sources()
              if re.search(r"PY_(VERSION_HEX|MINOR_VERSION)\s*[<>=]", p.read_text())]
-    assert users == ["agent/python.h"]
+    assert users == ["target/agent/python.h"]
 
 
 def test_layouts_of_python_are_told_apart_in_one_folder():
-    users = {p.parent.name for p in sources() if "fm_layout_minor" in p.read_text()}
-    assert users == {"cpython"}
+    users = {p.parent.relative_to(SRC).as_posix() for p in sources() if "fm_layout_minor" in p.read_text()}
+    assert users == {"watch/cpython"}
 
 
 def test_every_c_file_says_what_it_owns():

@@ -76,7 +76,7 @@ class Box:
 
 
 def bucket(ns: int) -> int:
-    """As src/capture/live.h says: 2n for [2^n, 1.5 * 2^n), 2n + 1 up to 2^(n+1)."""
+    """As src/record/capture/live.h says: 2n for [2^n, 1.5 * 2^n), 2n + 1 up to 2^(n+1)."""
     octave = ns.bit_length() - 1
     return 2 * octave + (ns >= 1.5 * 2 ** octave)
 

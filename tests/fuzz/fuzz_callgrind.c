@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/format.h"
-#include "model/flat.h"
+#include "record/formats/format.h"
+#include "record/model/flat.h"
 
 static void check(const struct fm_profile *p)
 {

@@ -10,8 +10,8 @@
 #include <sys/procfs.h>
 #include <unistd.h>
 
-#include "cpython/runtime.h"
-#include "os/corefile.h"
+#include "watch/cpython/runtime.h"
+#include "watch/os/corefile.h"
 
 /* Read around both ends of every mapping; what is returned must be what was asked for, or an
  * error. */

@@ -12,10 +12,10 @@
 
 #include "base/crc32c.h"
 #include "base/memory.h"
-#include "capture/format.h"
-#include "model/edit.h"
-#include "model/file.h"
-#include "model/flat.h"
+#include "record/capture/format.h"
+#include "record/model/edit.h"
+#include "record/model/file.h"
+#include "record/model/flat.h"
 
 static void put_u32(struct fm_buffer *b, uint32_t value)
 {

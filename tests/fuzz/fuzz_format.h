@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "formats/format.h"
-#include "model/flat.h"
+#include "record/formats/format.h"
+#include "record/model/flat.h"
 
 static inline void fuzz_check_profile(const struct fm_profile *p)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/format.h"
+#include "record/formats/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,7 @@
 /* Fuzzes the reader of pprof; what loads must be written and read again. */
 #include "fuzz.h"
 
-#include "formats/pprof.h"
+#include "record/formats/pprof.h"
 #include "fuzz_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

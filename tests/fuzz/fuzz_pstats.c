@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/format.h"
-#include "formats/pstats.h"
-#include "report/report.h"
+#include "record/formats/format.h"
+#include "record/formats/pstats.h"
+#include "show/report/report.h"
 
 static void show(const struct fm_profile *p, const struct fm_flat *flat, bool classic)
 {

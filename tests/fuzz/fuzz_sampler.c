@@ -17,13 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cpython/layout.h"
-#include "cpython/layout_tables.h"
-#include "cpython/stack.h"
-#include "sampler/account.h"
-#include "sampler/gather.h"
-#include "sampler/target.h"
-#include "sampler/threads.h"
+#include "watch/cpython/layout.h"
+#include "watch/cpython/layout_tables.h"
+#include "watch/cpython/stack.h"
+#include "watch/sampler/account.h"
+#include "watch/sampler/gather.h"
+#include "watch/sampler/target.h"
+#include "watch/sampler/threads.h"
 
 #define BASE 0x10000u
 #define IMAGE_BYTES (128u << 10)

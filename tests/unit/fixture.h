@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "model/flat.h"
-#include "model/profile.h"
+#include "record/model/flat.h"
+#include "record/model/profile.h"
 
 /* A Python function named `name` in app.py; the line follows from the name's first letter. */
 static inline uint32_t fx_function(struct fm_profile *p, const char *name)

@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/varint.h"
-#include "capture/live.h"
+#include "record/capture/live.h"
 
 /* A store of process 42, a tick of half a nanosecond: 2,000 ticks from (1000, 5000 ns) on take
  * 1,000 ns. */

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "sampler/account.h"
-#include "sampler/threads.h"
+#include "watch/sampler/account.h"
+#include "watch/sampler/threads.h"
 
 enum { ENDED = 1100, MOST_NS = 1000 };
 

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/memory.h"
-#include "formats/format.h"
+#include "record/formats/format.h"
 
 static struct fm_profile *load_bytes(const char *bytes, size_t len)
 {

@@ -6,10 +6,10 @@
 #include <zstd.h>
 
 #include "base/crc32c.h"
-#include "capture/compress.h"
-#include "capture/format.h"
-#include "capture/reader.h"
-#include "capture/writer.h"
+#include "record/capture/compress.h"
+#include "record/capture/format.h"
+#include "record/capture/reader.h"
+#include "record/capture/writer.h"
 #include "scratch_file.h"
 
 static uint8_t *three_blocks(size_t *len)

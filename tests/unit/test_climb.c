@@ -1,10 +1,10 @@
 /*
- * The climb, rule by rule (sampler/climb.h), and over saved looks.
+ * The climb, rule by rule (watch/sampler/climb.h), and over saved looks.
  *
  * Each rule has a test of its own, on a little memory made by hand in the layout of every Python:
  * if a rule is changed, the test with its number says what is different now.
  *
- * tests/looks holds looks at real programs as the sampler kept them (sampler/look_keep.h), one for
+ * tests/looks holds looks at real programs as the sampler kept them (watch/sampler/look_keep.h), one for
  * each kind of newest frame and each Python. Each must give the stack that it says; and whatever
  * single word or code object is taken out of it, the climb must ask for just that.
  */
@@ -21,10 +21,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "cpython/code.h"
-#include "cpython/layout_tables.h"
-#include "sampler/climb.h"
-#include "sampler/look_keep.h"
+#include "watch/cpython/code.h"
+#include "watch/cpython/layout_tables.h"
+#include "watch/sampler/climb.h"
+#include "watch/sampler/look_keep.h"
 
 #define MAX_WORDS 4096
 #define MAX_CODES 64

@@ -1,7 +1,7 @@
 /* Fold, filter, root, append and glob against trees worked out by hand. */
 #include "fixture.h"
 
-#include "model/edit.h"
+#include "record/model/edit.h"
 
 static uint32_t root_of(const struct fm_profile *p)
 {

@@ -17,11 +17,11 @@
 #include <stdlib.h>
 
 #include "base/crc32c.h"
-#include "capture/format.h"
+#include "record/capture/format.h"
 #include "engine.h"
 #include "layers.h"
-#include "model/file.h"
-#include "report/sampling.h"
+#include "record/model/file.h"
+#include "show/report/sampling.h"
 #include "scratch_file.h"
 #include "view.h"
 

@@ -6,10 +6,10 @@
 
 #include "base/buffer.h"
 #include "base/varint.h"
-#include "capture/format.h"
-#include "capture/reader.h"
-#include "capture/writer.h"
-#include "model/file.h"
+#include "record/capture/format.h"
+#include "record/capture/reader.h"
+#include "record/capture/writer.h"
+#include "record/model/file.h"
 #include "scratch_file.h"
 
 static uint8_t *save(const struct fm_profile *p, size_t *len)

@@ -5,10 +5,10 @@
 #include <math.h>
 
 #include "base/buffer.h"
-#include "graph/dot.h"
-#include "graph/graph.h"
-#include "graph/names.h"
-#include "graph/text.h"
+#include "show/graph/dot.h"
+#include "show/graph/graph.h"
+#include "show/graph/names.h"
+#include "show/graph/text.h"
 
 /* main 100 → a 60 → b 20, main → b 30, b → b 10 (within the 20 of a → b). */
 static struct fm_profile *sample(void)

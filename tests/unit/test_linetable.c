@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cpython/code.h"
-#include "cpython/debug_offsets.h"
-#include "cpython/linetable.h"
-#include "cpython/text.h"
+#include "watch/cpython/code.h"
+#include "watch/cpython/debug_offsets.h"
+#include "watch/cpython/linetable.h"
+#include "watch/cpython/text.h"
 
 static struct fm_position position_in(enum fm_table_kind kind, const uint8_t *table, uint32_t len,
                                       uint32_t first_line, uint32_t code_len, int32_t offset)

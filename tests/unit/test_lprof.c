@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "formats/format.h"
-#include "formats/pickle.h"
+#include "record/formats/format.h"
+#include "record/formats/pickle.h"
 
 static const char *const one_class[] = { "m.C", NULL };
 

@@ -16,15 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cpython/marks.h"
-#include "os/library.h"
-#include "os/elf.h"
-#include "os/exit_status.h"
-#include "os/image.h"
-#include "os/maps.h"
-#include "os/newborn.h"
-#include "os/procfs.h"
-#include "os/remote.h"
+#include "watch/cpython/marks.h"
+#include "base/library.h"
+#include "watch/os/elf.h"
+#include "watch/os/exit_status.h"
+#include "watch/os/image.h"
+#include "watch/os/maps.h"
+#include "watch/os/newborn.h"
+#include "watch/os/procfs.h"
+#include "watch/os/remote.h"
 
 /* ---- maps ---- */
 

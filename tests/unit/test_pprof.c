@@ -3,8 +3,8 @@
 #include "fixture.h"
 
 #include "base/memory.h"
-#include "formats/format.h"
-#include "formats/pprof.h"
+#include "record/formats/format.h"
+#include "record/formats/pprof.h"
 
 /* ---- protobuf by hand ---- */
 

@@ -4,9 +4,9 @@
  */
 #include "fixture.h"
 
-#include "formats/format.h"
-#include "formats/marshal.h"
-#include "formats/pstats.h"
+#include "record/formats/format.h"
+#include "record/formats/marshal.h"
+#include "record/formats/pstats.h"
 
 /* ---- marshal ---- */
 

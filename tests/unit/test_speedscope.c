@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/memory.h"
-#include "formats/format.h"
+#include "record/formats/format.h"
 
 #define SCHEMA "\"$schema\":\"https://www.speedscope.app/file-format-schema.json\""
 #define FRAMES                                                                                     \

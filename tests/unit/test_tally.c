@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/tally.h"
+#include "watch/sampler/tally.h"
 
 static uint32_t row_of(struct fm_tally *t, uint32_t code)
 {

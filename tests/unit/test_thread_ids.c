@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cpython/thread_ids.h"
+#include "watch/cpython/thread_ids.h"
 
 #define WORDS 256
 #define AT(i) (0x10000ull * ((i) + 1)) /* where record number i lies */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-#include "top/clean.h"
-#include "top/keys.h"
-#include "top/view.h"
+#include "show/top/clean.h"
+#include "show/top/keys.h"
+#include "show/top/view.h"
 
 #define MS 1000000LL
 

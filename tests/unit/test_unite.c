@@ -1,7 +1,7 @@
 /* Samples united with exact recordings of the same run; every expectation is worked out by hand. */
 #include "fixture.h"
 
-#include "model/unite.h"
+#include "record/model/unite.h"
 
 #define MS 1000000
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpython/code.h"
+#include "watch/cpython/code.h"
 
 #define MAX_FRAMES 1000
 

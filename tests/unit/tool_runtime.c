@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cpython/runtime.h"
+#include "watch/cpython/runtime.h"
 
 int main(int argc, char **argv)
 {

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "model/file.h"
+#include "record/model/file.h"
 
 #define MS 1000000
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/file.h"
+#include "record/model/file.h"
 #include "view.h"
 
 /* ---- metrics ---- */

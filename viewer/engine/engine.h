@@ -20,8 +20,8 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "base/vec.h"
-#include "model/flat.h"
-#include "model/profile.h"
+#include "record/model/flat.h"
+#include "record/model/profile.h"
 
 #define FM_ENGINE_RECORDINGS 16
 #define FM_ENGINE_VIEWS      64

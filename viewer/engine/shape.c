@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/edit.h"
+#include "record/model/edit.h"
 
 bool fm_view_in_scope(const struct fm_view_options *o, const struct fm_profile *p, uint32_t thread)
 {

@@ -1,0 +1,214 @@
+/* Files that appear whole or not at all; see output.h. */
+#include "base/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+
+/* An output that has no name yet. */
+struct output {
+    const char *path; /* where it goes */
+    char *temp;       /* its name beside the output, NULL if it has none */
+    int fd;
+};
+
+static bool is_stdout(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+/* How a sentence calls it. */
+static const char *name_of(const char *path)
+{
+    return is_stdout(path) ? "the standard output" : path;
+}
+
+static int cannot_write(const char *path, struct fm_error *err)
+{
+    return fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "writing %s", name_of(path));
+}
+
+static int refuse_existing(const char *path, struct fm_error *err)
+{
+    return fm_error_set(err, FM_EXISTS, "%s exists and is not overwritten without --force", path);
+}
+
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return fm_strdup(".");
+    return fm_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static int output_open(struct output *o, const char *path, struct fm_error *err)
+{
+    fm_autofree char *folder = folder_of(path);
+    *o = (struct output){ .path = path };
+    o->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (o->fd >= 0)
+        return 0;
+    if (errno == ENOENT || errno == ENOTDIR)
+        return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: the folder %s does not exist", path,
+                            folder);
+    struct fm_buffer name = FM_BUFFER_INIT;
+    fm_buffer_addf(&name, "%s.XXXXXX", path);
+    o->temp = fm_buffer_detach(&name);
+    o->fd = mkostemp(o->temp, O_CLOEXEC);
+    if (o->fd < 0) {
+        cannot_write(path, err);
+        free(o->temp);
+        o->temp = NULL;
+        return err->status;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(o->fd, 0666 & ~mask);
+    return 0;
+}
+
+static void output_drop(struct output *o)
+{
+    if (o->temp)
+        unlink(o->temp);
+    free(o->temp);
+    if (o->fd >= 0)
+        close(o->fd);
+}
+
+/* Give the nameless file the name `path`; EEXIST if it is taken. */
+static int link_fd(int fd, const char *path)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
+static int publish_new(struct output *o)
+{
+    if (!o->temp)
+        return link_fd(o->fd, o->path);
+    if (renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE) == 0) {
+        free(o->temp);
+        o->temp = NULL;
+        return 0;
+    }
+    return errno == EINVAL || errno == ENOSYS ? link(o->temp, o->path) : -1;
+}
+
+static int publish_over(struct output *o)
+{
+    for (int i = 0; !o->temp; i++) {
+        struct fm_buffer name = FM_BUFFER_INIT;
+        fm_buffer_addf(&name, "%s.%d-%d", o->path, (int)getpid(), i);
+        if (link_fd(o->fd, name.data) == 0)
+            o->temp = fm_buffer_detach(&name);
+        fm_buffer_release(&name);
+        if (!o->temp && (errno != EEXIST || i > 100))
+            return -1;
+    }
+    if (rename(o->temp, o->path) < 0)
+        return -1;
+    free(o->temp);
+    o->temp = NULL;
+    return 0;
+}
+
+int fm_output_put(int fd, const void *bytes, size_t len, struct fm_error *err)
+{
+    const char *at = bytes;
+    while (len) {
+        ssize_t n = write(fd, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) /* a device that takes nothing is full */
+            return fm_error_set(err, FM_CANNOT_WRITE, "%s", strerror(n < 0 ? errno : ENOSPC));
+        at += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* A terminal, a pipe, /dev/null: nothing to keep whole. */
+static int write_device(const char *path, fm_output_writer *write, void *context,
+                        struct fm_error *err)
+{
+    int fd = is_stdout(path) ? dup(1) : open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return cannot_write(path, err);
+    int status = write(context, fd, err);
+    if (status < 0)
+        fm_error_context(err, "writing %s", name_of(path));
+    if (close(fd) < 0 && status == 0)
+        status = cannot_write(path, err);
+    return status;
+}
+
+static int write_file(const char *path, bool overwrite, fm_output_writer *write, void *context,
+                      struct fm_error *err)
+{
+    struct output o;
+    fm_autofree char *real = realpath(path, NULL); /* keep a link a link; NULL: it is new */
+    if (output_open(&o, real ? real : path, err) < 0)
+        return err->status;
+    int status = write(context, o.fd, err);
+    if (status < 0)
+        fm_error_context(err, "writing %s", path);
+    else if ((overwrite ? publish_over(&o) : publish_new(&o)) < 0)
+        status = errno == EEXIST ? refuse_existing(path, err) : cannot_write(path, err);
+    output_drop(&o);
+    return status;
+}
+
+static bool is_device(const char *path)
+{
+    struct stat st;
+    return is_stdout(path) ||
+           (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+int fm_output_check(const char *path, bool overwrite, struct fm_error *err)
+{
+    struct stat st;
+    if (is_stdout(path) || stat(path, &st) < 0)
+        return 0;
+    if (S_ISDIR(st.st_mode))
+        return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: it is a folder", path);
+    return S_ISREG(st.st_mode) && !overwrite ? refuse_existing(path, err) : 0;
+}
+
+int fm_output_write(const char *path, bool overwrite, fm_output_writer *write, void *context,
+                    struct fm_error *err)
+{
+    struct fm_error own = FM_ERROR_INIT;
+    err = err ? err : &own;
+    if (fm_output_check(path, overwrite, err) < 0)
+        return err->status;
+    return is_device(path) ? write_device(path, write, context, err)
+                           : write_file(path, overwrite, write, context, err);
+}
+
+struct piece {
+    const void *bytes;
+    size_t len;
+};
+
+static int write_piece(void *context, int fd, struct fm_error *err)
+{
+    const struct piece *piece = context;
+    return fm_output_put(fd, piece->bytes, piece->len, err);
+}
+
+int fm_output_write_bytes(const char *path, bool overwrite, const void *bytes, size_t len,
+                          struct fm_error *err)
+{
+    struct piece piece = { bytes, len };
+    return fm_output_write(path, overwrite, write_piece, &piece, err);
+}

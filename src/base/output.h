@@ -1,0 +1,39 @@
+/*
+ * Writing a file so that it appears whole or not at all, for every verb that writes one.
+ *
+ * The bytes go to a file without a name in the folder of the output (O_TMPFILE), which gets its
+ * name when it is complete: whatever ends the command before that leaves nothing behind. File
+ * systems without such files get a temporary name beside the output instead. An existing file is
+ * only replaced if that is allowed, by rename, so that it is there, old or new, at every moment; a
+ * symbolic link to it stays one. A device or a pipe, and the standard output ("-"), are written to
+ * directly.
+ *
+ * It knows nothing of what is in the file. It does not wait until the bytes are on the disk.
+ */
+#ifndef FM_BASE_OUTPUT_H
+#define FM_BASE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Write everything to `fd`, without closing it. 0 or a negative status with a sentence. */
+typedef int fm_output_writer(void *context, int fd, struct fm_error *err);
+
+/* Have `write` make the file `path`, which must not exist unless `overwrite`. FM_EXISTS,
+ * FM_CANNOT_WRITE or the status of `write`, in front of whose sentence it says which file. */
+int fm_output_write(const char *path, bool overwrite, fm_output_writer *write, void *context,
+                    struct fm_error *err);
+
+/* As fm_output_write, of bytes that are in memory. */
+int fm_output_write_bytes(const char *path, bool overwrite, const void *bytes, size_t len,
+                          struct fm_error *err);
+
+/* Would what is at `path` now be refused? For those who have long work before they write. */
+int fm_output_check(const char *path, bool overwrite, struct fm_error *err);
+
+/* All bytes, however often the system takes only a part of them. For writers. */
+int fm_output_put(int fd, const void *bytes, size_t len, struct fm_error *err);
+
+#endif

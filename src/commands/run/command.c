@@ -1,0 +1,239 @@
+/* What `fathom run CMD…` means; see run_command.h. */
+#include "commands/run/command.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "watch/os/path.h"
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* "-m", "-mpkg", "-c", "-cprint()", "-": what Python itself is asked to run. */
+static bool is_python_option(const char *word)
+{
+    return strcmp(word, "-") == 0 || begins_with(word, "-m") || begins_with(word, "-c");
+}
+
+static bool has_python_suffix(const char *word)
+{
+    static const char *const suffixes[] = { ".py", ".pyw", ".pyc", ".pyz", ".zip" };
+    for (size_t i = 0; i < FM_COUNT(suffixes); i++)
+        if (fm_path_ends_with(word, suffixes[i]))
+            return true;
+    return false;
+}
+
+static bool is_package_folder(const char *word)
+{
+    if (!fm_path_is_folder(word))
+        return false;
+    fm_autofree char *main_file = fm_path_join(word, "__main__.py");
+    return fm_path_is_file(main_file);
+}
+
+/* Does the file begin with "#!…python…"? */
+static bool names_python_itself(const char *path)
+{
+    char line[256] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t len = read(fd, line, sizeof line - 1);
+    close(fd);
+    line[len > 0 ? len : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return begins_with(line, "#!") && strstr(line, "python");
+}
+
+/* The interpreter for scripts: the one asked for, or the first of python3 and python on PATH. */
+static int choose_python(struct fm_run_command *command, const char *asked, struct fm_error *err)
+{
+    static const char *const names[] = { "python3", "python" };
+    if (asked) {
+        fm_autofree char *found = strchr(asked, '/') ? NULL : fm_path_find_program(asked);
+        if (!found && !fm_path_is_executable(asked)) {
+            fm_error_set(err, FM_NOT_FOUND, "there is no interpreter %s", asked);
+            return FM_RUN_NOT_FOUND;
+        }
+        command->python = fm_strdup(asked);
+        return 0;
+    }
+    for (size_t i = 0; i < FM_COUNT(names); i++) {
+        fm_autofree char *found = fm_path_find_program(names[i]);
+        if (found) {
+            command->python = fm_strdup(names[i]);
+            return 0;
+        }
+    }
+    fm_error_set(err, FM_NOT_FOUND, "there is neither python3 nor python on PATH; "
+                                    "name an interpreter with --python");
+    return FM_RUN_NOT_FOUND;
+}
+
+/* Is `word` a script for Python? If it can be nothing at all, set the error and `*ret_status`. */
+static bool is_script(const char *word, int *ret_status, struct fm_error *err)
+{
+    *ret_status = 0;
+    bool is_path = strchr(word, '/') != NULL;
+    if (has_python_suffix(word)) {
+        if (fm_path_is_file(word) || is_package_folder(word))
+            return true;
+        fm_error_set(err, FM_NOT_FOUND, "there is no file %s", word);
+        *ret_status = FM_RUN_NOT_FOUND;
+        return false;
+    }
+    if (is_package_folder(word) || (fm_path_is_file(word) && !fm_path_is_executable(word)))
+        return true;
+    fm_autofree char *found = is_path ? NULL : fm_path_find_program(word);
+    if (found || (is_path && fm_path_is_executable(word)))
+        return false;
+    if (fm_path_is_folder(word)) {
+        fm_error_set(err, FM_NOT_FOUND, "%s is a folder without __main__.py", word);
+        *ret_status = FM_RUN_NOT_EXECUTABLE;
+    } else if (fm_path_is_file(word)) {
+        if (names_python_itself(word))
+            return true;
+        fm_error_set(err, FM_NOT_FOUND, "there is no command %s on PATH; the file of that name is "
+                                        "run by ./%s", word, word);
+        *ret_status = FM_RUN_NOT_FOUND;
+    } else {
+        fm_error_set(err, FM_NOT_FOUND, "%s is neither a file nor a command", word);
+        *ret_status = FM_RUN_NOT_FOUND;
+    }
+    return false;
+}
+
+/* "a/app.py" → "app"; what is left of names that begin with a dot or are empty is "program". */
+static char *stem_of(const char *path)
+{
+    fm_autofree char *copy = fm_strdup(path);
+    for (size_t len = strlen(copy); len > 1 && copy[len - 1] == '/'; len--)
+        copy[len - 1] = '\0';
+    const char *base = fm_path_base(copy);
+    size_t len = strlen(base);
+    if (has_python_suffix(base))
+        len = (size_t)(strrchr(base, '.') - base);
+    if (len == 0 || base[0] == '.')
+        return fm_strdup("program");
+    return fm_strndup(base, len);
+}
+
+/* The name of what Python runs, from its arguments: "pkg.mod" for -m pkg.mod, "app" for app.py. */
+static char *stem_of_python(char *const *words)
+{
+    for (; *words; words++) {
+        const char *word = *words;
+        if (begins_with(word, "-m"))
+            return fm_strdup(word[2] ? word + 2 : words[1] ? words[1] : "module");
+        if (begins_with(word, "-c"))
+            return fm_strdup("command");
+        if (strcmp(word, "-") == 0)
+            return fm_strdup("stdin");
+        if (strcmp(word, "-X") == 0 || strcmp(word, "-W") == 0) {
+            if (!*++words)
+                break;
+        } else if (word[0] != '-') {
+            return stem_of(word);
+        }
+    }
+    return fm_strdup("python");
+}
+
+/* Is this command an interpreter by its name: python, python3, python3.13t? */
+static bool is_python_name(const char *word)
+{
+    const char *rest = fm_path_base(word);
+    if (!begins_with(rest, "python"))
+        return false;
+    for (rest += strlen("python"); *rest; rest++)
+        if (!isdigit((unsigned char)*rest) && !strchr(".td", *rest))
+            return false;
+    return true;
+}
+
+/* Slashes would make another folder of it. */
+static void make_file_name(char *stem)
+{
+    for (; *stem; stem++)
+        if (*stem == '/')
+            *stem = '-';
+}
+
+int fm_run_command_init(struct fm_run_command *command, const char *python, char **words,
+                        struct fm_error *err)
+{
+    *command = (struct fm_run_command){ 0 };
+    int status = 0;
+    bool script = is_python_option(words[0]) || is_script(words[0], &status, err);
+    if (status)
+        return status;
+    if (script && (status = choose_python(command, python, err)))
+        return status;
+    size_t count = 0;
+    while (words[count])
+        count++;
+    command->argv = fm_calloc(count + 2, sizeof *command->argv);
+    char **to = command->argv;
+    if (script)
+        *to++ = command->python;
+    memcpy(to, words, count * sizeof *words);
+    command->file = command->argv[0];
+    if (script)
+        command->stem = stem_of_python(words);
+    else
+        command->stem = is_python_name(words[0]) ? stem_of_python(words + 1) : stem_of(words[0]);
+    make_file_name(command->stem);
+    return 0;
+}
+
+void fm_run_command_release(struct fm_run_command *command)
+{
+    free(command->argv);
+    free(command->python);
+    free(command->stem);
+    *command = (struct fm_run_command){ 0 };
+}
+
+int fm_run_command_failed(const struct fm_run_command *command, int errnum, struct fm_error *err)
+{
+    fm_error_set_errno(err, FM_NOT_FOUND, errnum, "%s cannot be executed", command->file);
+    return errnum == ENOENT ? FM_RUN_NOT_FOUND : FM_RUN_NOT_EXECUTABLE;
+}
+
+static void add_quoted(struct fm_buffer *buf, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:=,+@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fm_buffer_add_text(buf, word);
+        return;
+    }
+    fm_buffer_add_char(buf, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            fm_buffer_add_text(buf, "'\\''");
+        else
+            fm_buffer_add_char(buf, *word);
+    }
+    fm_buffer_add_char(buf, '\'');
+}
+
+char *fm_run_command_text(char *const *argv)
+{
+    struct fm_buffer buf = FM_BUFFER_INIT;
+    for (size_t i = 0; argv[i]; i++) {
+        if (i)
+            fm_buffer_add_char(&buf, ' ');
+        add_quoted(&buf, argv[i]);
+    }
+    return fm_buffer_detach(&buf);
+}

@@ -1,0 +1,115 @@
+/* The environment of the program; see run_environment.h. */
+#include "commands/run/environment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "watch/os/locate.h"
+#include "watch/os/path.h"
+
+#define SEPARATOR '\x1f'
+#define MAX_RUN_BYTES 4096 /* what the preload library accepts */
+
+/* The library's path as LD_PRELOAD can name it: a list separated by colons and spaces. Others are
+ * reached through a link in the run's folder. */
+static char *preload_path(const char *agents, const struct fm_folder *folder, struct fm_error *err)
+{
+    char *library = fm_path_join(agents, FM_LOCATE_PRELOAD);
+    if (!strpbrk(library, ": "))
+        return library;
+    char *link_path = fm_path_join(folder->path, FM_LOCATE_PRELOAD);
+    if (strpbrk(link_path, ": "))
+        fm_error_set(err, FM_SYSTEM, "%s cannot be preloaded: its path has a colon or a space",
+                     library);
+    else if (symlink(library, link_path) != 0)
+        fm_error_set_errno(err, FM_SYSTEM, errno, "linking %s", link_path);
+    free(library);
+    if (!err->status)
+        return link_path;
+    free(link_path);
+    return NULL;
+}
+
+/* Is `library` an element of the list? So it is when one run is started inside another. */
+static bool is_listed(const char *list, const char *library)
+{
+    size_t len = strlen(library);
+    for (const char *at = list; (at = strstr(at, library)); at++)
+        if ((at == list || strchr(": ", at[-1])) && strchr(": ", at[len]))
+            return true;
+    return false;
+}
+
+static char *preload_entry(const char *library)
+{
+    struct fm_buffer buf = FM_BUFFER_INIT;
+    const char *users = getenv("LD_PRELOAD");
+    fm_buffer_add_text(&buf, "LD_PRELOAD=");
+    if (users)
+        fm_buffer_add_text(&buf, users);
+    if (!users || !is_listed(users, library))
+        fm_buffer_addf(&buf, "%s%s", users ? ":" : "", library);
+    return fm_buffer_detach(&buf);
+}
+
+static char *run_entry(const char *library, const char *agents, const struct fm_folder *folder,
+                       const struct fm_run_options *options)
+{
+    struct fm_buffer buf = FM_BUFFER_INIT;
+    fm_buffer_addf(&buf, "FATHOM_RUN=folder=%s%cagents=%s%cpreload=%s%cc_calls=%d%ccalls=%d",
+                   folder->path, SEPARATOR, agents, SEPARATOR, library, SEPARATOR, options->c_calls,
+                   SEPARATOR, options->calls);
+    if (options->lines)
+        fm_buffer_addf(&buf, "%clines=%s%csplit=%d", SEPARATOR, options->patterns, SEPARATOR,
+                       options->split_lines);
+    if (folder->more)
+        fm_buffer_addf(&buf, "%cmore=%s", SEPARATOR, folder->more);
+    return fm_buffer_detach(&buf);
+}
+
+/* The entries of this process with `entry`, "NAME=…", in the place of NAME or at the end. */
+static void put(char **entries, size_t *count, char *entry)
+{
+    size_t name_len = (size_t)(strchr(entry, '=') - entry) + 1;
+    size_t at = 0;
+    while (at < *count && strncmp(entries[at], entry, name_len) != 0)
+        at++;
+    entries[at] = entry;
+    if (at == *count)
+        (*count)++;
+}
+
+int fm_run_environment_init(struct fm_run_environment *environment, const char *agents,
+                            const struct fm_folder *folder, const struct fm_run_options *options,
+                            struct fm_error *err)
+{
+    *environment = (struct fm_run_environment){ 0 };
+    fm_autofree char *library = preload_path(agents, folder, err);
+    if (!library)
+        return err->status;
+    environment->preload = preload_entry(library);
+    environment->run = run_entry(library, agents, folder, options);
+    if (strlen(environment->run) >= MAX_RUN_BYTES)
+        return fm_error_set(err, FM_SYSTEM, "the paths of the run's folders are too long");
+    size_t count = 0;
+    while (environ && environ[count])
+        count++;
+    environment->entries = fm_calloc(count + 3, sizeof *environment->entries);
+    if (count)
+        memcpy(environment->entries, environ, count * sizeof *environ);
+    put(environment->entries, &count, environment->preload);
+    put(environment->entries, &count, environment->run);
+    return 0;
+}
+
+void fm_run_environment_release(struct fm_run_environment *environment)
+{
+    free(environment->entries);
+    free(environment->preload);
+    free(environment->run);
+    *environment = (struct fm_run_environment){ 0 };
+}

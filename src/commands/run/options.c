@@ -1,0 +1,170 @@
+/* The options of `fathom run`; see run_options.h. */
+#include "commands/run/options.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "commands/verb.h"
+
+static const char help[] =
+    "usage: fathom run [options] app.py [arguments…]\n"
+    "       fathom run [options] -m module | -c code | - [arguments…]\n"
+    "       fathom run [options] command [arguments…]\n"
+    "\n"
+    "Runs the program as it would run without Fathom and profiles it and every Python that it\n"
+    "starts, directly or through other programs. All of it becomes one recording.\n"
+    "\n"
+    "  --sample        look at every thread from outside, many times a second (the default)\n"
+    FM_SAMPLE_OPTIONS_HELP
+    "  --no-children   sample only the program itself, not what it starts\n"
+    "  --calls         record every call: how often, how long, from where\n"
+    "  --lines[=WHAT]  record the time of every line of some functions: mine (the default: code\n"
+    "                  outside the standard library and installed packages), all, or a function,\n"
+    "                  class, module or file name or glob; may be repeated. Functions decorated\n"
+    "                  with @profile are always in\n"
+    "                  --sample, --calls and --lines can be had at once\n"
+    "  --split-lines   with --lines: each line of a statement over several lines by itself\n"
+    "  --no-c-calls    leave out calls of C functions; costs less\n"
+    "  -o NAME         the recording; default: app.fathom, app-2.fathom, …\n"
+    "                  NAME.prof, NAME.pstats: in the format of cProfile; NAME.lprof: of\n"
+    "                  line_profiler; NAME.callgrind, NAME.collapsed, NAME.speedscope.json,\n"
+    "                  NAME.pb.gz: of callgrind, flame graphs, speedscope, pprof\n"
+    "                  in NAME: %p pid, %h host, %r rank, %n first free number, %s script,\n"
+    "                  %t time, %% percent sign\n"
+    "  --force         overwrite an existing NAME\n"
+    "  --python PATH   the interpreter for scripts, -m, -c and -; default: python3 on PATH\n"
+    "  -q, --quiet     no table at the end\n"
+    "  --flush-signal NAME   this signal sent to fathom (USR1, USR2, …) writes the recording so far,\n"
+    "                  instead of reaching the program\n"
+    "\n"
+    "The exit status is the program's own. See docs/run.md.\n";
+
+/* Collectors of the design which this version does not have are told apart from typing errors. */
+static int refuse(const char *word)
+{
+    static const char *const planned[] = { "--trace", "--memory", "--waits" };
+    for (size_t i = 0; i < FM_COUNT(planned); i++)
+        if (strcmp(word, planned[i]) == 0)
+            return fm_verb_usage("run",
+                                 "the collector %s is not in this version; there are --sample, "
+                                 "--calls and --lines",
+                                 word);
+    return fm_verb_usage("run", "unknown option %s", word);
+}
+
+/* "USR1" or "SIGUSR1"; one that cannot be caught, or that the launcher needs, is refused. */
+static int take_flush_signal(struct fm_run_options *options, const char *name)
+{
+    if (name && strncmp(name, "SIG", 3) == 0)
+        name += 3;
+    for (int number = 1; name && number < SIGRTMIN; number++) {
+        const char *known = sigabbrev_np(number);
+        if (!known || strcmp(known, name) != 0)
+            continue;
+        if (number == SIGKILL || number == SIGSTOP || number == SIGCHLD)
+            break;
+        options->flush_signal = number;
+        return -1;
+    }
+    return fm_verb_usage("run", "--flush-signal needs the name of a signal, as USR1");
+}
+
+static int add_pattern(struct fm_run_options *options, const char *pattern)
+{
+    size_t used = strlen(options->patterns);
+    if (!*pattern)
+        return fm_verb_usage("run", "--lines= needs a pattern");
+    if (strpbrk(pattern, "\x1f\n") || used + strlen(pattern) + 2 > sizeof options->patterns)
+        return fm_verb_usage("run", "the patterns of --lines are too long or not printable");
+    snprintf(options->patterns + used, sizeof options->patterns - used, "%s%s", used ? "," : "",
+             pattern);
+    options->lines = true;
+    return -1;
+}
+
+/* One option at words[*at]. −1: taken; −2: the command begins here; else the exit status. */
+static int parse_one(struct fm_run_options *options, char **words, int *at)
+{
+    const char *word = words[*at];
+    const char *value = "";
+    if (word[0] != '-' || strcmp(word, "-") == 0 || strncmp(word, "-m", 2) == 0 ||
+        (strncmp(word, "-c", 2) == 0))
+        return -2;
+    if (fm_option_flag("--", words, at))
+        return -2;
+    if (fm_option_value("-o", words, at, &value) || fm_option_value("--output", words, at, &value)) {
+        options->output = value;
+        return value && *value ? -1 : fm_verb_usage("run", "-o needs a name");
+    }
+    if (fm_option_value("--python", words, at, &value)) {
+        options->python = value;
+        return value && *value ? -1 : fm_verb_usage("run", "--python needs a path");
+    }
+    struct fm_error err = FM_ERROR_INIT;
+    int taken = fm_sample_options_take(&options->sampling, words, at, &err);
+    if (taken < 0)
+        return fm_verb_usage("run", "%s", err.text);
+    if (taken || fm_option_flag("--sample", words, at)) {
+        options->sample = true;
+        return -1;
+    }
+    if (fm_option_value("--flush-signal", words, at, &value))
+        return take_flush_signal(options, value);
+    if (fm_option_flag("--calls", words, at)) {
+        options->calls = true;
+        return -1;
+    }
+    if (fm_option_flag("--lines", words, at))
+        return add_pattern(options, "mine");
+    if (fm_option_flag("--split-lines", words, at)) {
+        options->split_lines = true;
+        return -1;
+    }
+    if (strncmp(word, "--lines=", strlen("--lines=")) == 0) {
+        *at += 1;
+        return add_pattern(options, word + strlen("--lines="));
+    }
+    if (fm_option_flag("--no-c-calls", words, at)) {
+        options->c_calls = false;
+        return -1;
+    }
+    if (fm_option_flag("--force", words, at)) {
+        options->force = true;
+        return -1;
+    }
+    if (fm_option_flag("-q", words, at) || fm_option_flag("--quiet", words, at)) {
+        options->quiet = true;
+        return -1;
+    }
+    if (fm_option_flag("-h", words, at) || fm_option_flag("--help", words, at)) {
+        fputs(help, stdout);
+        return 0;
+    }
+    return refuse(word);
+}
+
+int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
+{
+    *options = (struct fm_run_options){ .c_calls = true };
+    fm_sample_options_init(&options->sampling);
+    int at = 1, rc = -1;
+    while (at < argc && rc == -1)
+        rc = parse_one(options, argv, &at);
+    if (rc >= 0)
+        return rc;
+    if (options->split_lines && !options->lines)
+        return fm_verb_usage("run", "--split-lines goes with --lines");
+    if (!options->calls && !options->lines && !options->c_calls)
+        return fm_verb_usage("run", "--no-c-calls goes with --calls");
+    if (!options->lines && !options->calls)
+        options->sample = true; /* the collector when none is asked for */
+    if (at >= argc)
+        return fm_verb_usage("run", "there is nothing to run");
+    options->command = argv + at;
+    const char *word = argv[at];
+    if ((strcmp(word, "-m") == 0 || strcmp(word, "-c") == 0) && at + 1 == argc)
+        return fm_verb_usage("run", "%s needs %s", word, word[1] == 'm' ? "a module" : "code");
+    return -1;
+}

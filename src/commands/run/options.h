@@ -1,0 +1,30 @@
+/*
+ * The options of `fathom run`. They end at the first word that is not one: the command.
+ */
+#ifndef FM_COMMANDS_RUN_OPTIONS_H
+#define FM_COMMANDS_RUN_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "commands/sample_options.h"
+
+struct fm_run_options {
+    const char *output; /* -o, NULL if not given */
+    const char *python; /* --python, NULL if not given */
+    bool force, quiet;
+    /* The collectors. Each parses into here; run_environment.c hands it to the agents. */
+    bool sample;          /* stacks from outside */
+    struct fm_sampler_options sampling;
+    bool calls;           /* every call */
+    bool c_calls;         /* … and every C call */
+    bool lines;           /* lines of the functions that `patterns` chooses */
+    bool split_lines;     /* physical lines, not statements */
+    char patterns[1024];  /* separated by commas; see target/agent/choose.h */
+    int flush_signal;   /* sent to the launcher, writes the recording so far; 0: none */
+    char **command;     /* NULL-terminated, at least one word */
+};
+
+/* −1 to go on; otherwise the exit status with which to end: help was shown, or a sentence. */
+int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv);
+
+#endif

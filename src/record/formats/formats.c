@@ -1,0 +1,144 @@
+/*
+ * The list of foreign formats, opening a recording of any kind, and writing one (whole or not at
+ * all: base/output.h); see format.h.
+ */
+#include "record/formats/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "record/model/file.h"
+#include "base/output.h"
+
+static const struct fm_format *const formats[] = {
+    &fm_format_pstats,
+    &fm_format_lprof,
+    &fm_format_callgrind,
+    &fm_format_speedscope,
+    &fm_format_pprof,
+    &fm_format_collapsed, /* the last: any text whose lines end in numbers */
+    NULL,
+};
+
+const struct fm_format *const *fm_formats_all(void)
+{
+    return formats;
+}
+
+const struct fm_format *fm_format_named(const char *name)
+{
+    for (size_t i = 0; formats[i]; i++) {
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    }
+    return NULL;
+}
+
+const struct fm_format *fm_format_of_path(const char *path)
+{
+    size_t len = strlen(path);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; formats[i]; i++) {
+        for (const char *const *s = formats[i]->suffixes; *s; s++) {
+            size_t n = strlen(*s);
+            if (len > n && strcmp(path + len - n, *s) == 0)
+                return formats[i];
+        }
+    }
+    for (size_t i = 0; formats[i]; i++) {
+        const char *prefix = formats[i]->prefix;
+        if (prefix && strncmp(name, prefix, strlen(prefix)) == 0)
+            return formats[i];
+    }
+    return NULL;
+}
+
+static int read_whole(const char *path, struct fm_buffer *bytes, struct fm_error *err)
+{
+    struct stat st = { 0 };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return fm_error_set(err, FM_NOT_FOUND, "%s does not exist", path);
+    if (fd < 0)
+        return fm_error_set_errno(err, FM_CANNOT_READ, errno, "reading %s", path);
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(fd);
+        return fm_error_set(err, FM_CANNOT_READ, "%s is a folder, not a recording", path);
+    }
+    if (st.st_size > 0)
+        fm_buffer_reserve(bytes, (size_t)st.st_size + 1); /* one more, to meet the end */
+    for (;;) {
+        if (bytes->cap - bytes->len < 2)
+            fm_buffer_reserve(bytes, 65536);
+        ssize_t n = read(fd, bytes->data + bytes->len, bytes->cap - bytes->len - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            fm_error_set_errno(err, FM_CANNOT_READ, errno, "reading %s", path);
+            close(fd);
+            return err->status;
+        }
+        if (n == 0)
+            break;
+        bytes->len += (size_t)n;
+    }
+    close(fd);
+    return 0;
+}
+
+static int refuse(const char *path, struct fm_error *err)
+{
+    fm_autobuffer names = FM_BUFFER_INIT;
+    for (size_t i = 0; formats[i]; i++) {
+        if (formats[i]->recognise)
+            fm_buffer_addf(&names, ", %s", formats[i]->name);
+    }
+    return fm_error_set(err, FM_NOT_RECORDING, "%s is in no format that Fathom reads (.fathom%s)",
+                        path, fm_buffer_text(&names));
+}
+
+struct fm_profile *fm_profile_open(const char *path, struct fm_error *err)
+{
+    fm_autobuffer bytes = FM_BUFFER_INIT;
+    struct fm_error own = FM_ERROR_INIT;
+    err = err ? err : &own;
+    if (read_whole(path, &bytes, err) < 0)
+        return NULL;
+    if (fm_file_recognise(bytes.data, bytes.len))
+        return fm_file_load(bytes.data, bytes.len, path, err);
+    for (size_t i = 0; formats[i]; i++) {
+        if (formats[i]->recognise && formats[i]->recognise(bytes.data, bytes.len))
+            return formats[i]->load(bytes.data, bytes.len, path, err);
+    }
+    refuse(path, err);
+    return NULL;
+}
+
+struct work {
+    const struct fm_profile *p;
+    const struct fm_format *format; /* NULL: .fathom */
+};
+
+static int write_profile(void *context, int fd, struct fm_error *err)
+{
+    const struct work *work = context;
+    if (!work->format)
+        return fm_file_save(work->p, fd, err);
+    fm_autobuffer bytes = FM_BUFFER_INIT;
+    if (work->format->save(work->p, &bytes, err) < 0)
+        return err->status;
+    return fm_output_put(fd, bytes.data, bytes.len, err);
+}
+
+int fm_profile_write(const struct fm_profile *p, const char *path, const struct fm_format *format,
+                     bool overwrite, struct fm_error *err)
+{
+    struct work work = { p, format };
+    if (format && !format->save)
+        return fm_error_set(err, FM_USAGE, "Fathom does not write %s", format->name);
+    return fm_output_write(path, overwrite, write_profile, &work, err);
+}

@@ -1,0 +1,91 @@
+/* Source text for a recording; see sources.h. */
+#include "record/formats/sources.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/map.h"
+
+#define MAX_FILE_BYTES ((off_t)4 << 20)
+#define MAX_ALL_BYTES  ((size_t)256 << 20)
+
+/* Read a whole regular file of reasonable size; false otherwise. */
+static bool read_file(const char *path, struct fm_buffer *text, struct stat *st)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool ok = fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_size <= MAX_FILE_BYTES;
+    if (ok) {
+        fm_buffer_clear(text);
+        fm_buffer_reserve(text, (size_t)st->st_size);
+        ssize_t got = 0;
+        while (ok && text->len < (size_t)st->st_size) {
+            got = read(fd, text->data + text->len, (size_t)st->st_size - text->len);
+            ok = got > 0;
+            text->len += ok ? (size_t)got : 0;
+        }
+    }
+    close(fd);
+    return ok;
+}
+
+/* The file as the process saw it: a relative name counts from where the process was started. */
+static const char *resolve(const struct fm_profile *p, const char *file, struct fm_buffer *path)
+{
+    if (file[0] == '/' || !p->processes.len)
+        return file;
+    fm_buffer_clear(path);
+    fm_buffer_addf(path, "%s/%s", fm_profile_text(p, p->processes.data[0].cwd), file);
+    return fm_buffer_text(path);
+}
+
+static void embed_file(struct fm_profile *p, struct fm_source *source, size_t *all_bytes)
+{
+    fm_autobuffer text = FM_BUFFER_INIT;
+    fm_autobuffer path = FM_BUFFER_INIT;
+    struct stat st;
+    const char *file = resolve(p, fm_profile_text(p, source->file), &path);
+    if (!read_file(file, &text, &st))
+        return;
+    uint64_t mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+    bool known = source->mtime_ns || source->size_bytes;
+    if (known && (source->mtime_ns != mtime_ns || source->size_bytes != (uint64_t)st.st_size)) {
+        source->state = FM_SOURCE_CHANGED;
+        return;
+    }
+    if (memchr(fm_buffer_text(&text), '\0', text.len) || *all_bytes + text.len > MAX_ALL_BYTES)
+        return; /* no text, or more than a recording should carry */
+    *all_bytes += text.len;
+    source->text = fm_strings_add(p->strings, fm_buffer_text(&text), text.len);
+}
+
+void fm_sources_embed(struct fm_profile *p)
+{
+    struct fm_map have = { 0 };
+    size_t all_bytes = 0;
+    for (size_t i = 0; i < p->sources.len; i++) {
+        struct fm_source *source = &p->sources.data[i];
+        fm_map_at(&have, source->file, 0, NULL);
+        if (source->state == FM_SOURCE_FILE && !source->text)
+            embed_file(p, source, &all_bytes);
+    }
+    for (size_t i = 0; i < p->functions.len; i++) {
+        const struct fm_function *f = &p->functions.data[i];
+        const char *file = fm_profile_text(p, f->file);
+        bool is_new = false;
+        if (f->kind == FM_FUNCTION_PYTHON && file[0] && file[0] != '<')
+            fm_map_at(&have, f->file, 0, &is_new);
+        if (!is_new)
+            continue;
+        struct fm_source source = { .file = f->file };
+        embed_file(p, &source, &all_bytes);
+        if (source.text)
+            fm_vec_push(&p->sources, source);
+    }
+    fm_map_release(&have);
+}

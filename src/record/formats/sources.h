@@ -1,0 +1,14 @@
+/*
+ * Source text for a recording that is about to be written: reads the files that the profile's
+ * functions come from, so that the recording can show the code anywhere, later.
+ */
+#ifndef FM_FORMATS_SOURCES_H
+#define FM_FORMATS_SOURCES_H
+
+#include "record/model/profile.h"
+
+/* Take in the text of every source file that is not in the profile yet. A file that changed since
+ * its code was loaded is marked so, and left out: its text is not what ran. */
+void fm_sources_embed(struct fm_profile *p);
+
+#endif

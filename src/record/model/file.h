@@ -1,0 +1,29 @@
+/*
+ * A profile to and from a .fathom file.
+ *
+ * Loading reads the file once, front to back. What a cut-off or damaged file still holds is loaded,
+ * and a note of kind "cut-off" or "damaged" says what is missing; only a file without a readable
+ * header, or of a newer major version, is an error. If the recording's run never finished (the
+ * launcher was killed), the fact "live" names the folder with the processes' live stores; loading
+ * does not follow it (commands do, by model/live.h).
+ */
+#ifndef FM_MODEL_FILE_H
+#define FM_MODEL_FILE_H
+
+#include "base/error.h"
+#include "record/model/profile.h"
+
+/* Is this the beginning of a .fathom file? */
+bool fm_file_recognise(const void *bytes, size_t len);
+
+/* Load from bytes in memory (a mapped file). `name` is for messages. */
+struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
+                                struct fm_error *err);
+
+/* Append the whole profile to an open file. */
+int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err);
+
+/* The same with blocks as they are, for a reader without zstd: the viewer's engine in a browser. */
+int fm_file_save_plain(const struct fm_profile *p, int fd, struct fm_error *err);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Inside the reader of .fathom files: what load.c (the file, trees and tables) and load_lines.c
+ * (lines, spots and waits) share. Nobody else includes this.
+ *
+ * Each fm_load_… takes one block in and returns false if it makes no sense.
+ */
+#ifndef FM_MODEL_LOADER_H
+#define FM_MODEL_LOADER_H
+
+#include "base/map.h"
+#include "base/varint.h"
+#include "record/model/columns.h"
+#include "record/model/profile.h"
+#include "record/model/renumber.h"
+
+struct fm_loader {
+    struct fm_profile *p;
+    struct fm_renumber strings, functions, processes, threads, nodes, lines;
+    struct fm_map metrics;           /* number in the file → enum fm_metric */
+    struct fm_columns table;         /* being read */
+    struct fm_map flat_rows;         /* function → row of the ready-made table */
+    uint32_t lost_process;           /* stand-in, FM_NONE until needed */
+    uint64_t lost_names, lost_nodes; /* counted */
+    uint64_t bad_blocks, missing_blocks;
+    bool ended; /* the writer's last block was seen */
+};
+
+/* By their numbers in the file; what is missing gets a stand-in and is counted. */
+uint32_t fm_loader_string(struct fm_loader *l, uint64_t id);
+uint32_t fm_loader_function(struct fm_loader *l, uint64_t id);
+uint32_t fm_loader_process(struct fm_loader *l, uint64_t id);
+
+bool fm_load_lines(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_visits(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_line_states(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_marks(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_unit(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_spots(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_waits(struct fm_loader *l, struct fm_cursor *c);
+
+/* ---- tables being read ---- */
+
+static inline uint32_t fm_loader_id(const struct fm_renumber *ids, uint64_t id)
+{
+    return id < FM_NONE ? fm_renumber_get(ids, (uint32_t)id) : FM_NONE;
+}
+
+static inline bool fm_loader_table(struct fm_loader *l, struct fm_cursor *c)
+{
+    return fm_columns_read(&l->table, c);
+}
+
+static inline uint64_t fm_loader_cell(const struct fm_loader *l, uint32_t row, uint32_t column)
+{
+    return fm_columns_cell(&l->table, row, column);
+}
+
+static inline uint32_t fm_loader_cell32(const struct fm_loader *l, uint32_t row, uint32_t column)
+{
+    uint64_t value = fm_loader_cell(l, row, column);
+    return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static inline int64_t fm_loader_signed(const struct fm_loader *l, uint32_t row, uint32_t column)
+{
+    return fm_unzigzag(fm_loader_cell(l, row, column));
+}
+
+/* Are the ids first … first + rows − 1 all above those that are known? */
+static inline bool fm_loader_is_new(const struct fm_loader *l, const struct fm_renumber *ids)
+{
+    if (!ids->runs.len)
+        return true;
+    const struct fm_renumber_run *last = &ids->runs.data[ids->runs.len - 1];
+    return l->table.first >= last->from && l->table.first - last->from >= last->count;
+}
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * A profile in memory; see profile.h.
+ *
+ * Owns: the profile's arrays, and the index by which equal functions are found again.
+ * Invariants:
+ *  1. nodes.data[i].parent < i, or FM_NONE for the root of a thread.
+ *  2. Every column that exists has column_cap >= nodes.len numbers, zero beyond nodes.len.
+ *  3. The index holds every function; a place in its table is a function id + 1, or 0.
+ */
+#include "record/model/profile.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "record/model/flat.h"
+
+struct fm_function_index {
+    uint32_t *table;
+    size_t cap;              /* a power of two */
+    struct fm_map next_twin; /* function id of twin 0 → twin number to try next */
+};
+
+const char *fm_metric_name(enum fm_metric metric)
+{
+    static const char *const names[] = {
+#define X(name, title, unit, kind, self) title,
+        FM_METRIC_LIST(X)
+#undef X
+    };
+    return names[metric];
+}
+
+const char *fm_metric_unit(enum fm_metric metric)
+{
+    static const char *const units[] = {
+#define X(name, title, unit, kind, self) unit,
+        FM_METRIC_LIST(X)
+#undef X
+    };
+    return units[metric];
+}
+
+enum fm_metric_kind fm_metric_kind(enum fm_metric metric)
+{
+    static const enum fm_metric_kind kinds[] = {
+#define X(name, title, unit, kind, self) kind,
+        FM_METRIC_LIST(X)
+#undef X
+    };
+    return kinds[metric];
+}
+
+bool fm_metric_is_self(enum fm_metric metric)
+{
+    static const bool selves[] = {
+#define X(name, title, unit, kind, self) self,
+        FM_METRIC_LIST(X)
+#undef X
+    };
+    return selves[metric];
+}
+
+int64_t fm_metric_combine(enum fm_metric metric, int64_t a, int64_t b)
+{
+    switch (fm_metric_kind(metric)) {
+    case FM_COMBINE_MIN:
+        if (!a || !b)
+            return a ? a : b;
+        return a < b ? a : b;
+    case FM_COMBINE_MAX:
+        return a > b ? a : b;
+    case FM_COMBINE_SUM:
+        break;
+    }
+    return fm_sum(a, b);
+}
+
+struct fm_profile *fm_profile_new(void)
+{
+    struct fm_profile *p = fm_calloc(1, sizeof *p);
+    p->strings = fm_strings_new();
+    p->function_index = fm_calloc(1, sizeof *p->function_index);
+    p->function_index->cap = 256;
+    p->function_index->table = fm_calloc(p->function_index->cap, sizeof(uint32_t));
+    return p;
+}
+
+void fm_profile_free(struct fm_profile *p)
+{
+    if (!p)
+        return;
+    fm_strings_free(p->strings);
+    fm_vec_release(&p->functions);
+    fm_vec_release(&p->processes);
+    fm_vec_release(&p->threads);
+    fm_vec_release(&p->nodes);
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        free(p->columns[m].data);
+    fm_vec_release(&p->notes);
+    fm_vec_release(&p->sources);
+    fm_vec_release(&p->facts);
+    fm_lines_release(&p->lines);
+    fm_samples_release(&p->samples);
+    fm_flat_free(p->flat);
+    free(p->function_index->table);
+    fm_map_release(&p->function_index->next_twin);
+    free(p->function_index);
+    free(p);
+}
+
+uint32_t fm_profile_string(struct fm_profile *p, const char *text)
+{
+    return fm_strings_add_text(p->strings, text);
+}
+
+const char *fm_profile_text(const struct fm_profile *p, uint32_t string)
+{
+    return fm_strings_get(p->strings, string);
+}
+
+/* ---- functions ---- */
+
+static uint64_t function_hash(const struct fm_function *f)
+{
+    uint64_t h = fm_mix64(fm_map_pair(f->name, f->qualname));
+    h = fm_mix64(h ^ fm_map_pair(f->file, f->line));
+    return fm_mix64(h ^ fm_map_pair(f->twin, f->kind));
+}
+
+static bool function_equal(const struct fm_function *a, const struct fm_function *b)
+{
+    return a->kind == b->kind && a->line == b->line && a->name == b->name &&
+           a->qualname == b->qualname && a->file == b->file && a->twin == b->twin;
+}
+
+static uint32_t *function_place(const struct fm_profile *p, const struct fm_function *f)
+{
+    const struct fm_function_index *index = p->function_index;
+    size_t i = (size_t)function_hash(f) & (index->cap - 1);
+    while (index->table[i] && !function_equal(&p->functions.data[index->table[i] - 1], f))
+        i = (i + 1) & (index->cap - 1);
+    return &index->table[i];
+}
+
+static uint32_t function_push(struct fm_profile *p, const struct fm_function *f)
+{
+    struct fm_function_index *index = p->function_index;
+    fm_vec_push(&p->functions, *f);
+    if (p->functions.len * 2 <= index->cap) {
+        *function_place(p, f) = (uint32_t)p->functions.len;
+        return (uint32_t)p->functions.len - 1;
+    }
+    free(index->table);
+    index->cap *= 2;
+    index->table = fm_calloc(index->cap, sizeof *index->table);
+    for (size_t i = 0; i < p->functions.len; i++)
+        *function_place(p, &p->functions.data[i]) = (uint32_t)i + 1;
+    return (uint32_t)p->functions.len - 1;
+}
+
+uint32_t fm_profile_function(struct fm_profile *p, const struct fm_function *f)
+{
+    uint32_t place = *function_place(p, f);
+    if (!place)
+        return function_push(p, f);
+    p->functions.data[place - 1].flags |= f->flags;
+    return place - 1;
+}
+
+uint32_t fm_profile_function_distinct(struct fm_profile *p, const struct fm_function *f)
+{
+    struct fm_function twin = *f;
+    twin.twin = 0;
+    uint32_t first = *function_place(p, &twin);
+    if (!first)
+        return function_push(p, &twin);
+    uint32_t *next = fm_map_at(&p->function_index->next_twin, first - 1, 1, NULL);
+    do
+        twin.twin = (*next)++;
+    while (*function_place(p, &twin));
+    return function_push(p, &twin);
+}
+
+/* ---- processes, threads, nodes ---- */
+
+uint32_t fm_profile_process(struct fm_profile *p, const struct fm_process *process)
+{
+    fm_vec_push(&p->processes, *process);
+    return (uint32_t)p->processes.len - 1;
+}
+
+static void columns_grow(struct fm_profile *p, size_t cap)
+{
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        struct fm_column *c = &p->columns[m];
+        if (!c->data)
+            continue;
+        c->data = fm_realloc(c->data, cap, sizeof *c->data);
+        memset(c->data + p->column_cap, 0, (cap - p->column_cap) * sizeof *c->data);
+    }
+    p->column_cap = cap;
+}
+
+static uint32_t node_push(struct fm_profile *p, struct fm_node node)
+{
+    fm_vec_push(&p->nodes, node);
+    if (p->nodes.len > p->column_cap)
+        columns_grow(p, p->nodes.cap);
+    return (uint32_t)p->nodes.len - 1;
+}
+
+void fm_profile_reserve(struct fm_profile *p, size_t nodes)
+{
+    fm_vec_reserve(&p->nodes, nodes);
+    if (p->nodes.cap > p->column_cap)
+        columns_grow(p, p->nodes.cap);
+}
+
+uint32_t fm_profile_thread_rootless(struct fm_profile *p, const struct fm_thread *thread)
+{
+    struct fm_thread copy = *thread;
+    copy.root = FM_NONE;
+    fm_vec_push(&p->threads, copy);
+    return (uint32_t)p->threads.len - 1;
+}
+
+uint32_t fm_profile_thread_root(struct fm_profile *p, uint32_t thread)
+{
+    uint32_t name = fm_profile_string(p, "<thread>");
+    struct fm_function f = { .kind = FM_FUNCTION_ROOT, .name = name, .qualname = name };
+    struct fm_node node = { FM_NONE, fm_profile_function(p, &f), thread };
+    return p->threads.data[thread].root = node_push(p, node);
+}
+
+uint32_t fm_profile_thread(struct fm_profile *p, const struct fm_thread *thread)
+{
+    uint32_t id = fm_profile_thread_rootless(p, thread);
+    fm_profile_thread_root(p, id);
+    return id;
+}
+
+uint32_t fm_profile_node(struct fm_profile *p, uint32_t parent, uint32_t func)
+{
+    return node_push(p, (struct fm_node){ parent, func, p->nodes.data[parent].thread });
+}
+
+int64_t fm_profile_value(const struct fm_profile *p, enum fm_metric metric, uint32_t node)
+{
+    const int64_t *data = p->columns[metric].data;
+    return data ? data[node] : 0;
+}
+
+void fm_profile_add(struct fm_profile *p, enum fm_metric metric, uint32_t node, int64_t value)
+{
+    struct fm_column *c = &p->columns[metric];
+    if (!value)
+        return;
+    if (!c->data)
+        c->data = fm_calloc(p->column_cap, sizeof *c->data);
+    c->data[node] = fm_metric_combine(metric, c->data[node], value);
+}
+
+/* ---- notes and facts ---- */
+
+void fm_profile_note(struct fm_profile *p, uint32_t process, const char *kind, uint64_t count,
+                     const char *text)
+{
+    struct fm_note note = { process, fm_profile_string(p, kind), count,
+                            fm_profile_string(p, text) };
+    fm_vec_push(&p->notes, note);
+}
+
+void fm_profile_fact(struct fm_profile *p, const char *key, const char *value)
+{
+    struct fm_fact fact = { fm_profile_string(p, key), fm_profile_string(p, value) };
+    for (size_t i = 0; i < p->facts.len; i++) {
+        if (p->facts.data[i].key == fact.key) {
+            p->facts.data[i] = fact;
+            return;
+        }
+    }
+    fm_vec_push(&p->facts, fact);
+}
+
+const char *fm_profile_fact_get(const struct fm_profile *p, const char *key)
+{
+    for (size_t i = 0; i < p->facts.len; i++)
+        if (strcmp(fm_profile_text(p, p->facts.data[i].key), key) == 0)
+            return fm_profile_text(p, p->facts.data[i].value);
+    return NULL;
+}

@@ -1,0 +1,108 @@
+/* Trees ready to be walked; see branch.h. */
+#include "show/report/branch.h"
+
+#include "base/memory.h"
+
+static int compare_children(const void *a, const void *b, void *data)
+{
+    const int64_t *total = data;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (total[x] != total[y])
+        return total[x] < total[y] ? 1 : -1;
+    return x < y ? -1 : x > y;
+}
+
+void fm_branches_init(struct fm_branches *b, const struct fm_profile *p)
+{
+    size_t n = p->nodes.len;
+    b->p = p;
+    b->children = fm_calloc(n, sizeof *b->children);
+    b->start = fm_calloc(n + 2, sizeof *b->start);
+    b->total_ns = fm_calloc(n, sizeof *b->total_ns);
+    b->self_ns = fm_calloc(n, sizeof *b->self_ns);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t parent = p->nodes.data[i].parent;
+        if (parent == FM_NONE)
+            continue;
+        b->total_ns[i] = b->self_ns[i] = fm_profile_value(p, FM_METRIC_TOTAL, i);
+        b->start[parent + 2]++;
+    }
+    for (size_t i = 2; i < n + 2; i++)
+        b->start[i] += b->start[i - 1];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t parent = p->nodes.data[i].parent;
+        if (parent == FM_NONE)
+            continue;
+        b->children[b->start[parent + 1]++] = i;
+        if (p->nodes.data[parent].parent == FM_NONE)
+            b->total_ns[parent] += b->total_ns[i];
+        else
+            b->self_ns[parent] -= b->total_ns[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        qsort_r(b->children + b->start[i], b->start[i + 1] - b->start[i], sizeof *b->children,
+                compare_children, b->total_ns);
+}
+
+void fm_branches_release(struct fm_branches *b)
+{
+    free(b->children);
+    free(b->start);
+    free(b->total_ns);
+    free(b->self_ns);
+}
+
+bool fm_branches_shows(const struct fm_profile *p, const struct fm_flat_scope *scope,
+                       uint32_t thread)
+{
+    if (scope->thread != FM_NONE)
+        return scope->thread == thread;
+    return scope->process == FM_NONE || p->threads.data[thread].process == scope->process;
+}
+
+static uint64_t last_bit(int depth)
+{
+    return depth < 64 ? (uint64_t)1 << depth : 0;
+}
+
+typedef FM_VEC(struct fm_step) step_stack;
+
+/* Put the children of `step` on the stack, the smallest first, so that the largest comes off first.
+ */
+static void push_children(const struct fm_branches *b, const struct fm_step *step, int depth_max,
+                          int64_t least_ns, step_stack *stack)
+{
+    uint32_t first = b->start[step->node], end = b->start[step->node + 1], shown = first;
+    int depth = step->depth + 1;
+    struct fm_step rest = { step->node, depth, step->lasts | last_bit(depth), 0, 0 };
+    while (shown < end && (depth_max < 0 || depth <= depth_max) &&
+           b->total_ns[b->children[shown]] >= least_ns)
+        shown++;
+    for (uint32_t i = shown; i < end; i++)
+        rest.hidden_ns += b->total_ns[b->children[i]];
+    rest.hidden = end - shown;
+    bool show_rest = rest.hidden && rest.hidden_ns >= least_ns;
+    if (show_rest)
+        fm_vec_push(stack, rest);
+    for (uint32_t i = shown; i-- > first;) {
+        bool last = i + 1 == shown && !show_rest;
+        struct fm_step next = { b->children[i], depth, step->lasts | (last ? last_bit(depth) : 0),
+                                0, 0 };
+        fm_vec_push(stack, next);
+    }
+}
+
+void fm_branches_walk(const struct fm_branches *b, uint32_t thread, int depth_max, int64_t least_ns,
+                      fm_step_show *show, void *data)
+{
+    step_stack stack = { 0 };
+    struct fm_step root = { b->p->threads.data[thread].root, 0, 0, 0, 0 };
+    fm_vec_push(&stack, root);
+    while (stack.len) {
+        struct fm_step step = stack.data[--stack.len];
+        show(b, &step, data);
+        if (!step.hidden)
+            push_children(b, &step, depth_max, least_ns, &stack);
+    }
+    fm_vec_release(&stack);
+}

@@ -1,0 +1,41 @@
+/*
+ * The calling-context trees of a profile, ready to be walked: children of each node, largest first,
+ * and each node's total and self time. Used by every view of the tree.
+ */
+#ifndef FM_REPORT_BRANCH_H
+#define FM_REPORT_BRANCH_H
+
+#include "record/model/flat.h"
+
+struct fm_branches {
+    const struct fm_profile *p;
+    uint32_t *children; /* all children, grouped by parent */
+    uint32_t *start;    /* per node, and one behind the last */
+    int64_t *total_ns;  /* of a root: the sum of its children */
+    int64_t *self_ns;
+};
+
+void fm_branches_init(struct fm_branches *b, const struct fm_profile *p);
+void fm_branches_release(struct fm_branches *b);
+
+/* Is the tree of this thread in scope? */
+bool fm_branches_shows(const struct fm_profile *p, const struct fm_flat_scope *scope,
+                       uint32_t thread);
+
+/* A step of a walk, parents before children, in the order of a page. */
+struct fm_step {
+    uint32_t node;
+    int depth;       /* 0 for a root */
+    uint64_t lasts;  /* bit d: the ancestor at depth d (up to 63) has no later sibling shown */
+    uint32_t hidden; /* instead of a node: so many children of `node` are not shown, too small each
+                        or too deep, but together large enough for a line */
+    int64_t hidden_ns;
+};
+
+/* Walk the tree of `thread` down to `depth_max` (< 0: all the way), leaving out what is smaller
+ * than `least_ns`. Nothing recurses. */
+typedef void fm_step_show(const struct fm_branches *b, const struct fm_step *step, void *data);
+void fm_branches_walk(const struct fm_branches *b, uint32_t thread, int depth_max, int64_t least_ns,
+                      fm_step_show *show, void *data);
+
+#endif

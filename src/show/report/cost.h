@@ -1,0 +1,25 @@
+/*
+ * What profiling cost the program: each process measured the price of one event at its start; times
+ * the number of its events, and with what the agent took beside them (own_ns), this is what Fathom
+ * added, in time that the program would not have used.
+ */
+#ifndef FM_REPORT_COST_H
+#define FM_REPORT_COST_H
+
+#include "record/model/flat.h"
+
+struct fm_cost {
+    int64_t added_ns;
+    int64_t wall_ns; /* of the processes together, with what was added */
+};
+
+/* Of the processes in scope. */
+struct fm_cost fm_cost_of(const struct fm_profile *p, const struct fm_flat_scope *scope);
+
+/* Events recorded in one process. */
+struct fm_events {
+    int64_t calls, c_calls, resumes;
+};
+struct fm_events fm_events_of(const struct fm_profile *p, uint32_t process, uint32_t thread);
+
+#endif

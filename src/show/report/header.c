@@ -1,0 +1,216 @@
+/*
+ * What stands above every report: what ran, under which Python, for how long, what Fathom added,
+ * and what was lost. Anything a reader must know to trust the numbers below it.
+ */
+#include <string.h>
+
+#include "show/report/cost.h"
+#include "show/report/number.h"
+#include "show/report/report.h"
+#include "show/report/sampling.h"
+
+static bool in_scope(const struct fm_report *r, uint32_t process)
+{
+    if (r->scope.thread != FM_NONE)
+        return r->p->threads.data[r->scope.thread].process == process;
+    return r->scope.process == FM_NONE || r->scope.process == process;
+}
+
+static void print_line(const struct fm_report *r, enum fm_color color, const char *text)
+{
+    fm_color_begin(&r->style, r->out, color);
+    for (const char *s = text; *s; s++) /* what a recording says must not steer the terminal */
+        fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, r->out);
+    fm_color_end(&r->style, r->out, color);
+    fputc('\n', r->out);
+}
+
+static void print_subject(const struct fm_report *r)
+{
+    const char *command = fm_profile_fact_get(r->p, "command");
+    fm_autobuffer line = FM_BUFFER_INIT;
+    if (!command && r->p->processes.len)
+        command = fm_profile_text(r->p, r->p->processes.data[0].command);
+    if (command && *command) {
+        print_line(r, FM_COLOR_BOLD, command);
+        return;
+    }
+    for (size_t i = 0; r->files && r->files[i]; i++)
+        fm_buffer_addf(&line, "%s%s", i ? ", " : "", r->files[i]);
+    if (line.len)
+        print_line(r, FM_COLOR_BOLD, line.data);
+}
+
+/* "Python 3.12.1, 3.13.0": each version once. */
+static void add_versions(const struct fm_report *r, struct fm_buffer *line)
+{
+    const struct fm_profile *p = r->p;
+    for (uint32_t i = 0; i < p->processes.len; i++) {
+        bool seen = !p->processes.data[i].version || !in_scope(r, i);
+        for (uint32_t k = 0; k < i && !seen; k++)
+            seen = p->processes.data[k].version == p->processes.data[i].version;
+        if (!seen)
+            fm_buffer_addf(line, "%s%s", line->len ? ", " : "Python ",
+                           fm_profile_text(p, p->processes.data[i].version));
+    }
+}
+
+static void add_part(struct fm_buffer *line, const char *text)
+{
+    fm_buffer_addf(line, "%s%s", line->len ? " · " : "", text);
+}
+
+static void add_counted(struct fm_buffer *line, int64_t n, const char *one, const char *many)
+{
+    char count[FM_NUMBER_BYTES], text[96];
+    snprintf(text, sizeof text, "%s %s", fm_number_count(count, n), n == 1 ? one : many);
+    add_part(line, text);
+}
+
+/* From the first start to the last end of the processes shown. */
+static int64_t wall_ns(const struct fm_report *r)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    for (uint32_t i = 0; i < r->p->processes.len; i++) {
+        const struct fm_process *process = &r->p->processes.data[i];
+        if (!in_scope(r, i) || !process->start_ns)
+            continue;
+        first = process->start_ns < first ? process->start_ns : first;
+        last = process->end_ns > last ? process->end_ns : last;
+    }
+    return last > first ? (int64_t)(last - first) : 0;
+}
+
+/* How often a line was begun. */
+static void add_lines(const struct fm_report *r, struct fm_buffer *line)
+{
+    const struct fm_lines *lines = &r->p->lines;
+    int64_t hits = 0;
+    for (size_t i = 0; i < lines->rows.len; i++) {
+        const struct fm_line *row = &lines->rows.data[i];
+        if (row->process == FM_NONE || in_scope(r, row->process))
+            hits = fm_sum(hits, row->hits);
+    }
+    bool sampled = r->flat->states || r->flat->beside; /* then lines may be those of samples */
+    if (hits || !sampled)
+        add_counted(line, hits, "line hit", "line hits");
+}
+
+static void print_size(const struct fm_report *r)
+{
+    fm_autobuffer line = FM_BUFFER_INIT;
+    char number[FM_NUMBER_BYTES], text[96];
+    int64_t processes = 0, threads = 0, wall = wall_ns(r);
+    struct fm_flat_total total = fm_flat_total(r->flat);
+    for (uint32_t i = 0; i < r->p->processes.len; i++)
+        processes += in_scope(r, i);
+    for (uint32_t i = 0; i < r->p->threads.len; i++)
+        threads += r->scope.thread == FM_NONE ? in_scope(r, r->p->threads.data[i].process)
+                                              : i == r->scope.thread;
+    add_versions(r, &line);
+    if (wall) {
+        snprintf(text, sizeof text, "%s wall", fm_number_time(number, wall));
+        add_part(&line, text);
+    }
+    if (processes) {
+        add_counted(&line, processes, "process", "processes");
+        add_counted(&line, threads, "thread", "threads");
+    }
+    bool states = r->flat->states; /* a sentence of its own follows */
+    if (r->flat->sampled && !states)
+        add_counted(&line, total.primitive, "sample", "samples");
+    else if (!states && !fm_linetables_are_all(r->p)) /* calls of functions with lines say little */
+        add_counted(&line, total.calls, "call", "calls");
+    if (fm_linetables_exist(r->p))
+        add_lines(r, &line);
+    if (!wall && !fm_linetables_are_all(r->p)) {
+        snprintf(text, sizeof text, "%s in functions", fm_number_time(number, total.self_ns));
+        add_part(&line, text);
+    }
+    print_line(r, FM_COLOR_NONE, line.data);
+}
+
+static void print_cost(const struct fm_report *r)
+{
+    struct fm_cost cost = fm_cost_of(r->p, &r->scope);
+    char time[FM_NUMBER_BYTES], percent[FM_NUMBER_BYTES], text[128];
+    if (cost.added_ns <= 0)
+        return;
+    int64_t without_ns = cost.wall_ns - cost.added_ns;
+    int n =
+        snprintf(text, sizeof text, "Fathom added about %s", fm_number_time(time, cost.added_ns));
+    if (without_ns > 0)
+        snprintf(text + n, sizeof text - (size_t)n, " (%s %%)",
+                 fm_number_percent(percent, (double)cost.added_ns, (double)without_ns));
+    print_line(r, FM_COLOR_DIM, text);
+}
+
+/* A line, or two of them. */
+static void print_sentences(const struct fm_report *r, char *text)
+{
+    char *newline = strchr(text, '\n');
+    if (newline)
+        *newline = '\0';
+    print_line(r, FM_COLOR_NONE, text);
+    if (newline)
+        print_line(r, FM_COLOR_NONE, newline + 1);
+}
+
+static void print_counted_states(const struct fm_report *r)
+{
+    fm_autobuffer line = FM_BUFFER_INIT;
+    if (!r->states)
+        return;
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        if (r->states >> s & 1)
+            fm_buffer_addf(&line, "%s%s", line.len ? ", " : "counting only time spent ",
+                           fm_state_title((enum fm_state)s));
+    print_line(r, FM_COLOR_WARN, line.data);
+}
+
+static void print_sampling(const struct fm_report *r)
+{
+    struct fm_sampling sampling = fm_sampling_of(r->p, &r->scope);
+    fm_autobuffer line = FM_BUFFER_INIT, error = FM_BUFFER_INIT, cost = FM_BUFFER_INIT;
+    if (!sampling.any)
+        return;
+    fm_sampling_describe(&sampling, &line);
+    fm_sampling_describe_error(&sampling, r->flat->beside ? "states" : "shares", &error);
+    size_t width = fm_text_width(line.data, line.len) + 2 + fm_text_width(error.data, error.len);
+    bool one_line = r->style.width <= 0 || width <= (size_t)r->style.width;
+    fm_buffer_addf(&line, "%s%s", one_line ? "; " : ";\n", error.data);
+    print_sentences(r, line.data);
+    print_counted_states(r);
+    if (sampling.cpu_ns > 0) {
+        fm_sampling_describe_cost(&sampling, &cost);
+        print_line(r, FM_COLOR_DIM, cost.data);
+    }
+}
+
+void fm_report_notes(const struct fm_report *r)
+{
+    for (size_t i = 0; i < r->p->notes.len; i++) {
+        const struct fm_note *note = &r->p->notes.data[i];
+        fm_autobuffer line = FM_BUFFER_INIT;
+        char count[FM_NUMBER_BYTES];
+        if (note->process != FM_NONE && !in_scope(r, note->process))
+            continue;
+        fm_buffer_addf(&line, "%s: ", fm_profile_text(r->p, note->kind));
+        if (note->process != FM_NONE && note->process < r->p->processes.len)
+            fm_buffer_addf(&line, "process %u: ", r->p->processes.data[note->process].pid);
+        if (note->count > 1)
+            fm_buffer_addf(&line, "%s ", fm_number_count(count, (int64_t)note->count));
+        fm_buffer_add_text(&line, fm_profile_text(r->p, note->text));
+        print_line(r, FM_COLOR_WARN, line.data);
+    }
+}
+
+void fm_report_header(const struct fm_report *r)
+{
+    print_subject(r);
+    print_size(r);
+    print_sampling(r);
+    print_cost(r);
+    fm_report_notes(r);
+    fputc('\n', r->out);
+}

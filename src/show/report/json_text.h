@@ -1,0 +1,30 @@
+/*
+ * Writing JSON: text, members of objects, and what every report says of a function.
+ *
+ * Lone surrogates, which JSON text in UTF-8 cannot hold, are written as \u escapes, so that
+ * Python's json gives back the very string.
+ */
+#ifndef FM_REPORT_JSON_TEXT_H
+#define FM_REPORT_JSON_TEXT_H
+
+#include "base/buffer.h"
+#include "show/report/report.h"
+
+void fm_json_add_text(struct fm_buffer *out, const char *text);
+
+/* A member's key, with a comma in front unless it is the first of its object. */
+void fm_json_add_key(struct fm_buffer *out, const char *key);
+void fm_json_add_text_member(struct fm_buffer *out, const char *key, const char *text);
+void fm_json_add_member(struct fm_buffer *out, const char *key, int64_t value);
+
+/* name, qualname, file, line and, if it has one, twin. */
+void fm_json_add_function(struct fm_buffer *out, const struct fm_profile *p, uint32_t func);
+
+/* {"python": 12, …}: every state. */
+void fm_json_add_states(struct fm_buffer *out, const char *key,
+                        const int64_t state_ns[FM_STATE_COUNT]);
+
+/* The elements of a report of lines (json_lines.c). */
+void fm_json_add_lines(struct fm_buffer *out, const struct fm_report *r, enum fm_part part);
+
+#endif

@@ -1,0 +1,150 @@
+/*
+ * The calling-context tree, one per thread: who called whom, with the time below each call. Shares
+ * are of all time shown. Branches that are too small are summed up in one line.
+ */
+#include <string.h>
+
+#include "show/report/branch.h"
+#include "show/report/number.h"
+#include "show/report/report.h"
+
+struct page {
+    const struct fm_report *r;
+    struct fm_table table;
+    uint32_t *row_of; /* by function: its row in the table, for its name */
+    int64_t all_ns, least_ns;
+    int64_t *samples; /* by node, callees included; NULL if there are none */
+    bool calls;       /* are shown, perhaps beside samples */
+    int indent_max;   /* deeper levels are marked by their number instead */
+};
+
+/* "│ ├ " in front of a name. */
+static void add_lines(const struct page *page, struct fm_buffer *name, const struct fm_step *step)
+{
+    int from = 1;
+    if (step->depth > page->indent_max) {
+        fm_buffer_addf(name, "[%d] ", step->depth);
+        from = step->depth - 3;
+    }
+    for (int d = from; d < step->depth; d++)
+        fm_buffer_add_text(name, d < 64 && step->lasts >> d & 1 ? "  " : "│ ");
+    if (step->depth > 0)
+        fm_buffer_add_text(name, step->depth < 64 && step->lasts >> step->depth & 1 ? "└ " : "├ ");
+}
+
+static void add_thread_name(const struct fm_profile *p, uint32_t thread, struct fm_buffer *name)
+{
+    const struct fm_thread *t = &p->threads.data[thread];
+    const char *own = fm_profile_text(p, t->name);
+    if (p->processes.len > 1)
+        fm_buffer_addf(name, "process %u ", p->processes.data[t->process].pid);
+    fm_buffer_addf(name, "thread %u", t->tid);
+    if (*own)
+        fm_buffer_addf(name, " %s", own);
+}
+
+static void show_hidden(struct page *page, const struct fm_step *step)
+{
+    fm_autobuffer lines = FM_BUFFER_INIT;
+    char text[FM_NUMBER_BYTES];
+    struct fm_table *t = &page->table;
+    fm_table_cell(t, FM_COLOR_DIM, fm_number_time(text, step->hidden_ns));
+    fm_table_cell(t, FM_COLOR_DIM,
+                  fm_number_percent(text, (double)step->hidden_ns, (double)page->all_ns));
+    fm_table_cell(t, FM_COLOR_DIM, "");
+    if (page->calls)
+        fm_table_cell(t, FM_COLOR_DIM, "");
+    if (page->samples)
+        fm_table_cell(t, FM_COLOR_DIM, "");
+    add_lines(page, &lines, step);
+    snprintf(text, sizeof text, "%u more", step->hidden);
+    fm_table_cell_branch(t, FM_COLOR_DIM, fm_buffer_text(&lines), text, "");
+}
+
+static void show_step(const struct fm_branches *b, const struct fm_step *step, void *data)
+{
+    struct page *page = data;
+    const struct fm_profile *p = b->p;
+    const struct fm_node *node = &p->nodes.data[step->node];
+    fm_autobuffer lines = FM_BUFFER_INIT, thread = FM_BUFFER_INIT;
+    char text[FM_NUMBER_BYTES];
+    struct fm_table *t = &page->table;
+    if (step->hidden) {
+        show_hidden(page, step);
+        return;
+    }
+    int64_t total = b->total_ns[step->node];
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_time(text, total));
+    fm_table_cell(t, fm_color_heat((double)total, (double)page->all_ns),
+                  fm_number_percent(text, (double)total, (double)page->all_ns));
+    fm_table_cell(t, FM_COLOR_NONE,
+                  step->depth ? fm_number_time(text, b->self_ns[step->node]) : "");
+    int64_t calls = fm_profile_value(p, FM_METRIC_CALLS, step->node) +
+                    fm_profile_value(p, FM_METRIC_RESUMES, step->node);
+    if (page->calls)
+        fm_table_cell(t, FM_COLOR_NONE,
+                      step->depth && (calls || !page->samples) ? fm_number_count(text, calls) : "");
+    if (page->samples)
+        fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, page->samples[step->node]));
+    add_lines(page, &lines, step);
+    uint32_t row = page->row_of[node->func];
+    if (!step->depth) {
+        add_thread_name(p, node->thread, &thread);
+        fm_table_cell(t, FM_COLOR_BOLD, thread.data);
+    } else if (row == FM_NONE) { /* nothing was recorded but that it was there */
+        fm_table_cell_branch(t, FM_COLOR_NAME, lines.data,
+                             fm_profile_text(p, p->functions.data[node->func].name), "");
+    } else {
+        fm_table_cell_branch(t, FM_COLOR_NAME, lines.data, fm_names_function(page->r->names, row),
+                             fm_names_place(page->r->names, row));
+    }
+}
+
+static int64_t *samples_new(const struct fm_profile *p)
+{
+    int64_t *samples = fm_calloc(p->nodes.len, sizeof *samples);
+    for (uint32_t i = (uint32_t)p->nodes.len; i-- > 0;) {
+        uint32_t parent = p->nodes.data[i].parent;
+        samples[i] = fm_sum(samples[i], fm_profile_value(p, FM_METRIC_SAMPLES, i));
+        if (parent != FM_NONE)
+            samples[parent] = fm_sum(samples[parent], samples[i]);
+    }
+    return samples;
+}
+
+void fm_report_tree(const struct fm_report *r)
+{
+    struct page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
+    struct fm_branches b;
+    page.calls = !r->flat->states;
+    if (r->flat->states || r->flat->beside)
+        page.samples = samples_new(r->p);
+    fm_branches_init(&b, r->p);
+    page.row_of = fm_malloc(r->p->functions.len * sizeof *page.row_of);
+    memset(page.row_of, 0xff, r->p->functions.len * sizeof *page.row_of); /* FM_NONE */
+    for (uint32_t i = 0; i < r->flat->rows.len; i++)
+        page.row_of[r->flat->rows.data[i].func] = i;
+    fm_table_init(&page.table, r->style);
+    fm_table_column(&page.table, "total", FM_TABLE_RIGHT);
+    fm_table_column(&page.table, "%", FM_TABLE_RIGHT);
+    fm_table_column(&page.table, "self", FM_TABLE_RIGHT);
+    if (page.calls)
+        fm_table_column(&page.table, "calls", FM_TABLE_RIGHT);
+    if (page.samples)
+        fm_table_column(&page.table, "samples", FM_TABLE_RIGHT);
+    fm_table_column(&page.table, "function", FM_TABLE_FLEXIBLE);
+    for (uint32_t i = 0; i < r->p->threads.len; i++) {
+        if (fm_branches_shows(r->p, &r->scope, i))
+            page.all_ns += b.total_ns[r->p->threads.data[i].root];
+    }
+    page.least_ns = (int64_t)((double)page.all_ns * r->min_percent / 100);
+    for (uint32_t i = 0; i < r->p->threads.len; i++) {
+        if (fm_branches_shows(r->p, &r->scope, i))
+            fm_branches_walk(&b, i, r->depth_max, page.least_ns, show_step, &page);
+    }
+    fm_table_print(&page.table, r->out);
+    fm_table_release(&page.table);
+    free(page.row_of);
+    free(page.samples);
+    fm_branches_release(&b);
+}

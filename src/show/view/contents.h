@@ -1,0 +1,26 @@
+/*
+ * What a viewer shows: recordings by name, as the engine in the browser reads them, that is as
+ * .fathom files with plain blocks. They are kept in memory that belongs to no file.
+ */
+#ifndef FM_VIEW_CONTENTS_H
+#define FM_VIEW_CONTENTS_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "record/model/profile.h"
+
+struct fm_content {
+    char *name;
+    const char *bytes;
+    size_t len;
+};
+
+struct fm_contents {
+    FM_VEC(struct fm_content) files;
+};
+
+int fm_contents_add(struct fm_contents *c, const char *name, const struct fm_profile *p,
+                    struct fm_error *err);
+void fm_contents_release(struct fm_contents *c);
+
+#endif

@@ -1,0 +1,258 @@
+/* Serves the viewer to this machine; see server.h. */
+#include "show/view/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+#include "base/library.h"
+#include "show/report/json_text.h"
+#include "show/view/assets.h"
+
+#define TOKEN_CHARS     32
+#define MAX_CONNECTIONS 64u
+#define TIMEOUT_S       60u
+#define BACKLOG         64
+
+#define FUNCTIONS(X)                                                                               \
+    X(MHD_add_response_header) X(MHD_create_response_from_buffer) X(MHD_destroy_response)          \
+    X(MHD_lookup_connection_value) X(MHD_queue_response) X(MHD_start_daemon) X(MHD_stop_daemon)
+
+static struct {
+    FUNCTIONS(FM_LIBRARY_POINTER)
+} http;
+
+static const char *const functions[] = { FUNCTIONS(FM_LIBRARY_NAME) };
+
+struct fm_server {
+    struct MHD_Daemon *daemon;
+    const struct fm_contents *contents;
+    uint16_t port;
+    char token[TOKEN_CHARS + 1];
+    char host[2][32]; /* the two names that this server has */
+    struct fm_buffer address, policy, engine, list;
+};
+
+/* ---- answers ---- */
+
+static void add_headers(const struct fm_server *s, struct MHD_Response *r, const char *type)
+{
+    http.MHD_add_response_header(r, "Content-Type", type);
+    http.MHD_add_response_header(r, "Content-Security-Policy", s->policy.data);
+    http.MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    http.MHD_add_response_header(r, "X-Frame-Options", "DENY");
+    http.MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    http.MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+    http.MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
+    http.MHD_add_response_header(r, "Cache-Control", "no-store");
+}
+
+static enum MHD_Result answer(const struct fm_server *s, struct MHD_Connection *c, unsigned status,
+                              const char *type, const void *bytes, size_t len)
+{
+    struct MHD_Response *r =
+        http.MHD_create_response_from_buffer(len, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
+    if (!r)
+        return MHD_NO;
+    add_headers(s, r, type);
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        http.MHD_add_response_header(r, "Allow", "GET, HEAD");
+    enum MHD_Result result = http.MHD_queue_response(c, status, r);
+    http.MHD_destroy_response(r);
+    return result;
+}
+
+static enum MHD_Result refuse(const struct fm_server *s, struct MHD_Connection *c, unsigned status,
+                              const char *sentence)
+{
+    return answer(s, c, status, "text/plain; charset=utf-8", sentence, strlen(sentence));
+}
+
+/* ---- who asks for what ---- */
+
+/* Takes as long whatever the difference. */
+static bool is_token(const struct fm_server *s, const char *text)
+{
+    unsigned difference = 0;
+    if (strnlen(text, TOKEN_CHARS) < TOKEN_CHARS)
+        return false;
+    for (int i = 0; i < TOKEN_CHARS; i++)
+        difference |= (unsigned char)text[i] ^ (unsigned char)s->token[i];
+    return difference == 0;
+}
+
+static bool is_our_host(const struct fm_server *s, struct MHD_Connection *c)
+{
+    const char *host = http.MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    return host && (strcmp(host, s->host[0]) == 0 || strcasecmp(host, s->host[1]) == 0);
+}
+
+static const struct fm_content *content_at(const struct fm_server *s, const char *number)
+{
+    size_t at = 0;
+    if (!*number || (number[0] == '0' && number[1]))
+        return NULL;
+    for (; *number; number++) {
+        if (*number < '0' || *number > '9' || at > 100000)
+            return NULL;
+        at = at * 10 + (size_t)(*number - '0');
+    }
+    return at < s->contents->files.len ? &s->contents->files.data[at] : NULL;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *path,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_bytes, void **request)
+{
+    const struct fm_server *s = context;
+    static const char recording[] = "recording/";
+    static int seen;
+    (void)version, (void)upload;
+    if (!*request) { /* the head only; the answer is given when the request is whole */
+        *request = &seen;
+        return MHD_YES;
+    }
+    if (*upload_bytes) {
+        *upload_bytes = 0; /* nobody has anything to tell us */
+        return MHD_YES;
+    }
+    if (!is_our_host(s, c))
+        return refuse(s, c, MHD_HTTP_FORBIDDEN, "Not under this name.\n");
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET.\n");
+    if (path[0] != '/' || !is_token(s, path + 1) || path[1 + TOKEN_CHARS] != '/')
+        return refuse(s, c, MHD_HTTP_NOT_FOUND,
+                      "Nothing is here. Use the whole address that `fathom view` printed.\n");
+    const char *what = path + 1 + TOKEN_CHARS + 1;
+    struct fm_asset page = fm_asset_page_text();
+    if (!*what)
+        return answer(s, c, MHD_HTTP_OK, "text/html; charset=windows-1252", page.bytes, page.len);
+    if (strcmp(what, "engine.wasm") == 0)
+        return answer(s, c, MHD_HTTP_OK, "application/wasm", s->engine.data, s->engine.len);
+    if (strcmp(what, "recordings.json") == 0)
+        return answer(s, c, MHD_HTTP_OK, "application/json", s->list.data, s->list.len);
+    const struct fm_content *content = strncmp(what, recording, strlen(recording)) == 0
+                                           ? content_at(s, what + strlen(recording))
+                                           : NULL;
+    if (content)
+        return answer(s, c, MHD_HTTP_OK, "application/octet-stream", content->bytes, content->len);
+    return refuse(s, c, MHD_HTTP_NOT_FOUND, "Nothing is here.\n");
+}
+
+/* ---- starting and stopping ---- */
+
+static int make_token(struct fm_server *s, struct fm_error *err)
+{
+    unsigned char bytes[TOKEN_CHARS / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return fm_error_set_errno(err, FM_SYSTEM, errno, "getting a random token");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(s->token + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* A socket on the loopback device, or −1. */
+static int listen_on(struct fm_server *s, uint16_t port, struct fm_error *err)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons(port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, BACKLOG) == 0 &&
+        getsockname(fd, (struct sockaddr *)&at, &len) == 0) {
+        s->port = ntohs(at.sin_port);
+        return fd;
+    }
+    if (errno == EADDRINUSE)
+        fm_error_set(err, FM_SYSTEM,
+                     "port %u is in use; choose another with --port, or leave it out for any",
+                     port);
+    else
+        fm_error_set_errno(err, FM_SYSTEM, errno, "listening on port %u of this machine", port);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static void make_list(struct fm_server *s)
+{
+    fm_buffer_add_char(&s->list, '[');
+    for (size_t i = 0; i < s->contents->files.len; i++) {
+        fm_buffer_add_text(&s->list, i ? ", {" : "{");
+        fm_json_add_text_member(&s->list, "name", s->contents->files.data[i].name);
+        fm_json_add_member(&s->list, "bytes", (int64_t)s->contents->files.data[i].len);
+        fm_buffer_addf(&s->list, ", \"address\": \"recording/%zu\"}", i);
+    }
+    fm_buffer_add_char(&s->list, ']');
+}
+
+static int prepare(struct fm_server *s, struct fm_error *err)
+{
+    if (make_token(s, err) < 0 || fm_asset_engine_unpack(&s->engine, err) < 0)
+        return err->status;
+    fm_asset_policy(&s->policy, "'self'");
+    fm_buffer_add_text(&s->policy, "; frame-ancestors 'none'");
+    make_list(s);
+    return 0;
+}
+
+struct fm_server *fm_server_start(const struct fm_contents *contents, uint16_t port,
+                                  struct fm_error *err)
+{
+    if (!http.MHD_start_daemon && fm_library_load(&http, FM_COUNT(functions), functions, FM_LIBMICROHTTPD,
+                                                  "GNU libmicrohttpd", "libmicrohttpd12", err) < 0)
+        return NULL;
+    struct fm_server *s = fm_calloc(1, sizeof *s);
+    s->contents = contents;
+    int fd = prepare(s, err) < 0 ? -1 : listen_on(s, port, err);
+    if (fd < 0) {
+        fm_server_stop(s);
+        return NULL;
+    }
+    snprintf(s->host[0], sizeof s->host[0], "127.0.0.1:%u", s->port);
+    snprintf(s->host[1], sizeof s->host[1], "localhost:%u", s->port);
+    fm_buffer_addf(&s->address, "http://127.0.0.1:%u/%s/", s->port, s->token);
+    s->daemon =
+        http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL, handle, s,
+                         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
+                         MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, MHD_OPTION_END);
+    if (!s->daemon) {
+        close(fd);
+        fm_error_set(err, FM_SYSTEM, "the server cannot be started");
+        fm_server_stop(s);
+        return NULL;
+    }
+    return s;
+}
+
+void fm_server_stop(struct fm_server *s)
+{
+    if (!s)
+        return;
+    if (s->daemon)
+        http.MHD_stop_daemon(s->daemon);
+    fm_buffer_release(&s->address);
+    fm_buffer_release(&s->policy);
+    fm_buffer_release(&s->engine);
+    fm_buffer_release(&s->list);
+    free(s);
+}
+
+const char *fm_server_address(const struct fm_server *server)
+{
+    return server->address.data;
+}
+
+uint16_t fm_server_port(const struct fm_server *server)
+{
+    return server->port;
+}

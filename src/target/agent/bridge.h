@@ -1,0 +1,19 @@
+/*
+ * The way from the agent to everything that is not needed inside a running program: libfathom.so,
+ * a plain library beside the agent that turns a snapshot of a live store into a file. It is loaded
+ * only when the program asks for a result, so the agent itself stays small and free of
+ * dependencies.
+ */
+#ifndef FM_AGENT_BRIDGE_H
+#define FM_AGENT_BRIDGE_H
+
+#include "target/agent/python.h"
+
+/* [(snapshot, …), …] and a format's name → bytes of a file in that format, the snapshots added up.
+ * NULL with an exception. */
+PyObject *fm_bridge_convert(PyObject *snapshots, const char *format);
+
+/* Write them to a file; the format follows from its name. −1 with an exception. */
+int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite);
+
+#endif

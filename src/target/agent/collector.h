@@ -1,0 +1,271 @@
+/*
+ * The calls collector: the exact calling-context tree of every thread, kept as events arrive.
+ *
+ * Model. A collector owns a live store (store.h). Each thread has a stack of open calls; entering a
+ * function finds or makes the node "this function under that caller" and pushes it with the time,
+ * leaving pops it and adds the elapsed ticks. Self times, primitive calls, callers and callees all
+ * follow from the tree and are computed by the reader, so nothing of that is kept here.
+ *
+ * Invariants
+ *   1. A thread's stack[0] is its root and never popped; `top` points at the innermost open call.
+ *   2. A node's `last_child` is one of its children, or &fm_no_child, whose func matches nothing.
+ *   3. Function ids are never 0 in a node that is not a root; a function whose id is 0 has not been
+ *      defined in the current store, so the comparison with `last_child` fails and the slow path
+ * runs.
+ *   4. A node's `next_hint` leads to a sibling or to itself: programs call the children of a node
+ * in the same order again and again, so the two guesses spare most lookups in the table.
+ *   5. A call for which no context is to be had is pushed all the same, with the collector's
+ * `nowhere`, which is in no store: so every exit finds its entry.
+ *   6. The time is read last on entry and first on exit: what the agent does in between is charged
+ *      to the caller, never to the function measured.
+ *
+ * Threads: every event arrives with the GIL held; a thread touches only its own stack. `slot`
+ * numbers the collectors that may run side by side (a program may profile itself under `fathom
+ * run`); a stopped collector keeps its slot until another one needs it.
+ */
+#ifndef FM_AGENT_COLLECTOR_H
+#define FM_AGENT_COLLECTOR_H
+
+#include "target/agent/python.h"
+#include "target/agent/store.h"
+#include "target/agent/table.h"
+#include "base/clock.h"
+
+#define FM_SLOTS 3 /* collectors that may run at the same time */
+
+/* A function as one collector knows it: Python code by content, C functions by definition. */
+struct fm_func {
+    uint32_t id;      /* in the current store; 0: not defined there yet */
+    uint32_t flags;   /* enum fm_live_function_flags */
+    const void *key;  /* C: the PyMethodDef */
+    const void *meth; /* C: its function, to notice a definition whose memory was used again */
+    PyObject *owned;  /* what getstats() shows: code object or name; NULL if not asked to keep it */
+    char *name;       /* C: its name, to define it again after a fork */
+    struct fm_func_lines *lines; /* NULL: its lines are not recorded; see lines.h */
+    bool lines_known;            /* … which has been decided */
+    struct fm_func *next;        /* all functions of the slot */
+};
+
+struct fm_collector;
+
+struct fm_thread {
+    struct fm_live_frame *top, *base, *limit; /* limit: one past the last usable frame */
+    struct fm_live_thread *live;
+    struct fm_collector *collector;
+    struct fm_line_frame *lines; /* beside base[0…]; NULL unless lines are recorded */
+    size_t lines_cap;
+    struct fm_table abroad;     /* line record → activations counted here, see lines.h */
+    uintptr_t abroad_open;      /* their sum */
+    struct fm_thread **current; /* the thread's own fm_current[slot], to unhook it from outside */
+    clockid_t cpu_clock;
+    uint64_t cpu_look_ticks; /* when the CPU clock was last read */
+    struct fm_thread *next;  /* of the collector's running threads, or of its free records */
+};
+
+/* A generator between yield and resume. */
+struct fm_pause {
+    const void *frame;
+    uint64_t func;             /* as in the thread's frames */
+    struct fm_live_node *node; /* NULL while it runs */
+    struct fm_live_line *line; /* on which it waits, or NULL */
+    int last_line;
+    uint64_t since_ticks;
+};
+
+struct fm_options {
+    const char *folder, *more_folder; /* NULL: private memory */
+    bool calls; /* every call; without it only calls of functions with lines */
+    bool c_calls;
+    const char *lines; /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
+    bool keep_code;    /* hold code objects so that getstats() can show them */
+    bool lines_split;  /* physical lines, not statements */
+    PyObject *timer;   /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
+    double timer_unit;
+};
+
+/* Calls that were open when the process forked, to be open in the child's own store too. */
+struct fm_inherited {
+    struct fm_func *func;
+    const void *key;
+};
+
+struct fm_collector {
+    int slot;
+    bool running;  /* recording */
+    bool hooked;   /* receiving events; a paused collector does, and passes them over */
+    bool in_timer; /* the program's timer is running: nothing may be taken away under it */
+    bool forked;   /* in a child that has not begun its own store yet */
+    bool calls, c_calls, keep_code;
+    bool lines_on, lines_split;
+    char lines_patterns[1024];
+    PyObject *marked; /* {address: code object} whose lines were asked for one by one, or NULL */
+    PyObject *timer;
+    double timer_unit;
+    char folder[512], more_folder[512];
+    struct fm_store store;
+    struct fm_table children; /* (parent id, func id) → struct fm_live_node */
+    struct fm_table pauses;   /* frame address → struct fm_pause */
+    struct fm_pause *last_pause;
+    uint32_t next_func;
+    uint32_t node_limit;
+    struct fm_live_node *overflow_root;
+    struct fm_live_node nowhere;
+    struct fm_thread *threads, *free_threads; /* guarded by the agent's lock, see threads.c */
+    uint32_t thread_count;
+    struct fm_inherited *inherited;
+    size_t inherited_len, inherited_cap;
+    struct fm_hooks *hooks; /* what the event source keeps; see hooks.h */
+    /* Another collector needs the slot while this one is stopped: save what is recorded and free
+     * it. 0, or −1 with an exception. NULL: the slot is not given up. */
+    int (*give_up)(struct fm_collector *c);
+    void *owner; /* for give_up */
+};
+
+extern const struct fm_live_node fm_no_child;
+
+/* The current thread in each slot. Initial-exec: one instruction to read, and no allocation by the
+ * dynamic linker in the middle of an event. */
+extern __thread struct fm_thread *fm_current[FM_SLOTS] __attribute__((tls_model("initial-exec")));
+
+/* NULL with a Python exception, or a collector that does not run yet. */
+struct fm_collector *fm_collector_new(const struct fm_options *options);
+void fm_collector_free(struct fm_collector *c); /* stops it first */
+
+/* Start and stop listening; 0, or −1 with a Python exception set. Stopping closes all open calls.
+ */
+int fm_collector_start(struct fm_collector *c);
+int fm_collector_stop(struct fm_collector *c);
+
+/* Stop recording but keep receiving, so that starting again costs little: for profilers that are
+ * switched on and off with every call of a function. Only collectors of marked lines can do that;
+ * for others it is the same as stopping. */
+int fm_collector_pause(struct fm_collector *c);
+
+/* Forget everything recorded; open calls stay open from now on. */
+int fm_collector_clear(struct fm_collector *c);
+
+/* Close the store and forget everything that points into it. */
+void fm_collector_forget(struct fm_collector *c);
+
+/* The whole live store as one run of bytes (a Python bytes object), as its file would be. */
+PyObject *fm_collector_snapshot(struct fm_collector *c);
+
+/* Note the end of the process: clocks and CPU times as of now. Safe from any thread, no GIL. */
+void fm_collector_mark_end(struct fm_collector *c);
+
+/* The collector in a slot, or NULL. */
+struct fm_collector *fm_collector_at(int slot);
+
+/* Slow paths of the events below. */
+/* The context of `f` under `parent`, made if need be; never NULL. */
+struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread *t,
+                                        struct fm_live_node *parent, struct fm_func *f,
+                                        const void *key);
+void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_thread *t, const void *key,
+                                  uint64_t now);
+uint64_t fm_collector_timer(struct fm_collector *c);
+
+/* threads.c: a thread's first event; more room for its open calls. */
+struct fm_thread *fm_thread_attach(struct fm_collector *c);
+bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t);
+
+/* Slow paths account for themselves: the time from `since` on was the agent's. */
+static inline void fm_collector_charge(struct fm_collector *c, uint64_t since)
+{
+    if (c->store.header)
+        c->store.header->own_ticks += fm_clock_ticks() - since;
+}
+
+static inline uint64_t fm_collector_now(struct fm_collector *c)
+{
+    return __builtin_expect(c->timer == NULL, 1) ? fm_clock_ticks() : fm_collector_timer(c);
+}
+
+static inline struct fm_thread *fm_collector_thread(struct fm_collector *c)
+{
+    struct fm_thread *t = fm_current[c->slot];
+    if (__builtin_expect(t != NULL, 1))
+        return t;
+    return c->running ? fm_thread_attach(c) : NULL; /* paused: nobody is attached */
+}
+
+/* Push a call of `f`; `key` is what the matching exit will name. Returns its node, or NULL. The
+ * caller completes it with fm_opened(). */
+static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_thread *t,
+                                           struct fm_func *f, const void *key)
+{
+    struct fm_live_node *parent = (struct fm_live_node *)(uintptr_t)t->top->node;
+    struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)parent->last_child;
+    if (__builtin_expect(node->func != f->id, 0)) {
+        node += node->next_hint;
+        if (node->func == f->id)
+            parent->last_child = (uintptr_t)node;
+        else
+            node = fm_collector_child(c, t, parent, f, key);
+    }
+    if (__builtin_expect(t->top + 1 == t->limit, 0) && !fm_thread_grow(c, t))
+        return NULL;
+    struct fm_live_frame *frame = ++t->top;
+    frame->node = (uintptr_t)node;
+    frame->key = (uintptr_t)key;
+    frame->func = (uintptr_t)f;
+    return node;
+}
+
+/* The pushed call begins now. Last, it is counted in the thread's record: a reader of a dead
+ * process sees whole frames only. */
+static inline void fm_opened(struct fm_thread *t, uint64_t now)
+{
+    t->top->enter_ticks = now;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    t->live->depth++;
+}
+
+static inline bool fm_enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f,
+                            const void *key)
+{
+    struct fm_live_node *node = fm_push(c, t, f, key);
+    if (!node)
+        return false;
+    node->calls++;
+    fm_opened(t, fm_collector_now(c));
+    return true;
+}
+
+/* Clocks of different cores may disagree, and a program's own timer may go backwards. */
+static inline uint64_t fm_elapsed(uint64_t since, uint64_t now)
+{
+    return (int64_t)(now - since) > 0 ? now - since : 0;
+}
+
+/* Close the innermost call, whatever it is. */
+static inline void fm_pop(struct fm_thread *t, uint64_t now)
+{
+    struct fm_live_frame *frame = t->top;
+    struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)frame->node;
+    uint64_t ticks = fm_elapsed(frame->enter_ticks, now);
+    node->total_ticks += ticks;
+    if (ticks < node->min_ticks)
+        node->min_ticks = ticks;
+    if (ticks > node->max_ticks)
+        node->max_ticks = ticks;
+    t->top = frame - 1;
+    t->live->depth--;
+}
+
+static inline void fm_leave(struct fm_collector *c, struct fm_thread *t, const void *key,
+                            uint64_t now)
+{
+    if (__builtin_expect(t->top->key == (uintptr_t)key, 1))
+        fm_pop(t, now);
+    else
+        fm_collector_leave_unmatched(c, t, key, now);
+}
+
+/* A generator or coroutine gives up control, and takes it again. `frame` names it meanwhile. */
+void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, const void *frame,
+              uint64_t now);
+void fm_resume(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key,
+               const void *frame);
+
+#endif

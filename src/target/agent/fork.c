@@ -1,0 +1,70 @@
+/* fork: the child records into a store of its own; see fork.h. */
+#include "target/agent/fork.h"
+
+#include <sys/mman.h>
+
+#include "target/agent/functions.h"
+#include "target/agent/start.h"
+
+static bool make_room(struct fm_collector *c, size_t calls)
+{
+    if (calls <= c->inherited_cap)
+        return true;
+    size_t cap = calls * 2 + 64;
+    void *p = mmap(NULL, cap * sizeof *c->inherited, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    if (c->inherited)
+        munmap(c->inherited, c->inherited_cap * sizeof *c->inherited);
+    c->inherited = p;
+    c->inherited_cap = cap;
+    return true;
+}
+
+void fm_fork_remember(struct fm_collector *c, const struct fm_thread *t)
+{
+    c->inherited_len = 0;
+    if (!c->store.path[0] || !t || c->forked)
+        return;
+    size_t calls = (size_t)(t->top - t->base);
+    if (!make_room(c, calls))
+        return;
+    for (size_t i = 0; i < calls; i++) {
+        const struct fm_live_frame *frame = &t->base[i + 1];
+        c->inherited[i] = (struct fm_inherited){ (struct fm_func *)(uintptr_t)frame->func,
+                                                 (const void *)(uintptr_t)frame->key };
+    }
+    c->inherited_len = calls;
+}
+
+void fm_fork_forget(struct fm_collector *c)
+{
+    c->inherited_len = 0;
+}
+
+bool fm_fork_abandon(struct fm_collector *c)
+{
+    if (!c->store.path[0])
+        return false;
+    c->forked = true;
+    c->threads = c->free_threads = NULL; /* their stacks lie in the parent's store */
+    return true;
+}
+
+void fm_fork_begin(struct fm_collector *c)
+{
+    c->forked = false;
+    fm_collector_forget(c);
+    if (fm_store_open(&c->store, c->folder, c->more_folder) == 0)
+        fm_start_describe_process(c, FM_LIVE_FORKED);
+}
+
+void fm_fork_reopen_calls(struct fm_collector *c, struct fm_thread *t)
+{
+    uint64_t now = fm_collector_now(c);
+    for (size_t i = 0; i < c->inherited_len; i++)
+        if (fm_push(c, t, c->inherited[i].func, c->inherited[i].key))
+            fm_opened(t, now);
+    c->inherited_len = 0;
+}

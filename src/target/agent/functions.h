@@ -1,0 +1,66 @@
+/*
+ * Functions as the collector knows them.
+ *
+ * Python code is known by its content, not by its address: code compiled again from the same text
+ * is the same function, two lambdas on one line are two. The record hangs on the code object itself
+ * (code extra), so finding it costs two loads, and it disappears with the code object: nothing is
+ * kept alive and an address used again cannot be mistaken.
+ *
+ * C functions are known by their method definition, as in cProfile, and are named as cProfile names
+ * them, except that no address appears in a name.
+ *
+ * Threads: the GIL protects everything here.
+ */
+#ifndef FM_AGENT_FUNCTIONS_H
+#define FM_AGENT_FUNCTIONS_H
+
+#include "target/agent/collector.h"
+
+#define FM_C_CACHE 512 /* entries; a power of two */
+
+struct fm_c_cache_entry {
+    const PyMethodDef *def;
+    struct fm_func *func;
+};
+
+extern Py_ssize_t fm_code_index[FM_SLOTS];   /* code extra: the struct fm_func */
+extern Py_ssize_t fm_listen_index[FM_SLOTS]; /* code extra: whose lines are listened to */
+extern struct fm_c_cache_entry fm_c_cache[FM_SLOTS][FM_C_CACHE];
+
+/* Get the slot ready for use in this interpreter; −1 with an exception. */
+int fm_functions_prepare(int slot);
+
+/* Forget which functions are defined: a new store begins (also: after a fork). */
+void fm_functions_reset(struct fm_collector *c);
+
+/* Forget which functions' lines were chosen: another collector uses the slot. */
+void fm_functions_forget_choice(struct fm_collector *c);
+
+/* Define the function in the current store if it is not. False if there is no room. */
+struct fm_func *fm_function_of_new_code(struct fm_collector *c, PyCodeObject *code);
+struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,
+                                     const PyMethodDef *def);
+
+/* Called when a function of id 0 is about to become a node. */
+bool fm_function_define(struct fm_collector *c, struct fm_func *f, const void *key);
+
+/* The list of (id, code object or name) of all functions defined, for getstats(). */
+PyObject *fm_functions_list(struct fm_collector *c);
+
+static inline struct fm_func *fm_function_of_code(struct fm_collector *c, PyCodeObject *code)
+{
+    struct fm_func *f = fm_python_code_extra(code, fm_code_index[c->slot]);
+    return __builtin_expect(f != NULL, 1) ? f : fm_function_of_new_code(c, code);
+}
+
+static inline struct fm_func *fm_function_of_c(struct fm_collector *c, PyObject *callable,
+                                               const PyMethodDef *def)
+{
+    struct fm_c_cache_entry *entry =
+        &fm_c_cache[c->slot][((uintptr_t)def >> 4 ^ (uintptr_t)def >> 13) & (FM_C_CACHE - 1)];
+    if (__builtin_expect(entry->def == def && entry->func->meth == (const void *)def->ml_meth, 1))
+        return entry->func;
+    return fm_function_of_new_c(c, callable, def);
+}
+
+#endif

@@ -1,0 +1,446 @@
+/*
+ * Events on CPython 3.11, which has no sys.monitoring.
+ *
+ * With C calls: the C-level profile function (PyEval_SetProfile) in every thread. It is the only
+ * source of C calls in 3.11.
+ *
+ * Without C calls: the frame-evaluation hook (PEP 523), at a fifth of the cost. It makes every
+ * Python call recurse in C, which a program that recurses 100,000 deep would not survive, so when a
+ * thread has used a good part of its C stack, the agent changes over to profile functions, for
+ * good. Calls entered under the hook may then end by a profile event; `depth` tells who closes a
+ * call.
+ *
+ * Lines come from the trace function, which slows every instruction of a frame it is on for. So it
+ * is on only in frames of chosen functions: the evaluation hook switches it with each frame.
+ * Together with C calls there is no such hook, and the trace function sees, and passes over, other
+ * frames' lines too.
+ *
+ * The profile function can be taken away by the program (sys.setprofile, cProfile). If nobody
+ * else's takes its place, ours comes back at once (a pending call); otherwise that thread is lost
+ * to us, and the recording says so. The program's own profiler is never touched.
+ *
+ * Threads: the GIL protects everything here.
+ */
+#include "target/agent/functions.h"
+#include "target/agent/hooks.h"
+#include "target/agent/lines.h"
+
+#if !FM_HAS_MONITORING
+
+#define Py_BUILD_CORE_MODULE 1
+#include <internal/pycore_frame.h>
+#include <opcode.h>
+#include <pthread.h>
+#include <string.h>
+
+/* All collectors on this interpreter share one profile function and one evaluation hook. */
+static struct {
+    struct fm_collector *collectors[FM_SLOTS];
+    int count;
+    bool profiling;  /* the profile function is installed in the threads */
+    bool evaluating; /* the evaluation hook is installed */
+    int lines;       /* collectors that record lines */
+    PyInterpreterState *interpreter;
+    PyThreadState *newest_thread; /* head of the interpreter's list when last looked at */
+} source;
+
+/* ---- what happened ----------------------------------------------------------------------- */
+
+static bool is_generator(PyCodeObject *code)
+{
+    return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+}
+
+/* A generator frame that ran before is being resumed, by send or by throw. At its very start the
+ * current instruction is RESUME with argument 0, or what creates the generator. */
+static bool is_resumed(_PyInterpreterFrame *frame)
+{
+    if (frame->owner != FRAME_OWNED_BY_GENERATOR)
+        return false;
+    int opcode = _Py_OPCODE(*frame->prev_instr);
+    if (opcode == RESUME || opcode == RESUME_QUICK)
+        return _Py_OPARG(*frame->prev_instr) != 0;
+    return opcode == YIELD_VALUE || opcode == SEND;
+}
+
+static bool is_suspended(_PyInterpreterFrame *frame)
+{
+    return frame->owner == FRAME_OWNED_BY_GENERATOR &&
+           _PyFrame_GetGenerator(frame)->gi_frame_state == FRAME_SUSPENDED;
+}
+
+/* Without --calls only functions with lines are. */
+static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject *code)
+{
+    return !c->lines_on || fm_lines_of(c, f, code) || c->calls;
+}
+
+static void enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key)
+{
+    if (fm_enter(c, t, f, key) && c->lines_on)
+        *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
+}
+
+static void leave(struct fm_collector *c, struct fm_thread *t, const void *key, uint64_t now)
+{
+    if (c->lines_on)
+        fm_leave_with_line(c, t, key, now);
+    else
+        fm_leave(c, t, key, now);
+}
+
+static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = frame->f_code;
+    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_code(c, code);
+    if (!t || !f || !is_recorded(c, f, code))
+        return;
+    if (__builtin_expect(is_generator(code) && is_resumed(frame), 0))
+        fm_resume(c, t, f, code, frame);
+    else
+        enter(c, t, f, code);
+}
+
+static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
+                        uint64_t now)
+{
+    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_code(c, code);
+    if (!t || !f || !is_recorded(c, f, code))
+        return;
+    if (__builtin_expect(is_generator(code) && is_suspended(frame), 0))
+        fm_yield(c, t, code, frame, now);
+    else
+        leave(c, t, code, now);
+}
+
+/* ---- the profile function ---------------------------------------------------------------- */
+
+static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
+static bool has_trace_function(PyThreadState *thread);
+
+static void give_profile_function(PyThreadState *thread, Py_tracefunc function)
+{
+    struct fm_raised raised = fm_python_put_aside();
+    if (_PyEval_SetProfile(thread, function, NULL) < 0)
+        PyErr_Clear();
+    fm_python_put_back(raised);
+}
+
+/* Every thread without a profile function gets ours. One that has another's keeps it. */
+static void cover_threads(void)
+{
+    source.newest_thread = PyInterpreterState_ThreadHead(source.interpreter);
+    for (PyThreadState *thread = source.newest_thread; thread; thread = PyThreadState_Next(thread))
+        if (!thread->c_profilefunc) {
+            give_profile_function(thread, on_profile);
+            if (source.lines)
+                has_trace_function(thread);
+        }
+}
+
+static int cover_threads_again(void *unused)
+{
+    (void)unused;
+    if (source.profiling)
+        cover_threads();
+    return 0;
+}
+
+/* Functions by which a program takes the profile hook. */
+static bool takes_the_hook(const PyMethodDef *def)
+{
+    static const PyMethodDef *setprofile, *enable;
+    if (def == setprofile || def == enable)
+        return true;
+    if (!setprofile && strcmp(def->ml_name, "setprofile") == 0)
+        setprofile = def;
+    else if (!enable && strcmp(def->ml_name, "enable") == 0 && def->ml_doc &&
+             strstr(def->ml_doc, "subcalls"))
+        enable = def;
+    else
+        return false;
+    return true;
+}
+
+static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t now)
+{
+    if (!c->c_calls || !PyCFunction_Check(arg))
+        return;
+    const PyMethodDef *def = ((PyCFunctionObject *)arg)->m_ml;
+    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_c(c, arg, def);
+    if (!t || !f)
+        return;
+    if (__builtin_expect(takes_the_hook(def), 0)) {
+        if (what == PyTrace_C_CALL) {
+            c->store.header->lost[FM_LIVE_LOST_HOOK]++;
+            Py_AddPendingCall(cover_threads_again, NULL);
+        }
+        return; /* its return will not be seen */
+    }
+    if (what == PyTrace_C_CALL)
+        enter(c, t, f, def);
+    else
+        leave(c, t, def, now);
+}
+
+static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)self;
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        uint64_t now = what == PyTrace_CALL || what == PyTrace_C_CALL ? 0 : fm_collector_now(c);
+        if (what == PyTrace_CALL)
+            enter_frame(c, frame->f_frame);
+        else if (what == PyTrace_RETURN)
+            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now);
+        else
+            on_c_event(c, what, arg, now);
+    }
+    if (what == PyTrace_C_RETURN &&
+        PyInterpreterState_ThreadHead(source.interpreter) != source.newest_thread)
+        cover_threads();
+    return 0;
+}
+
+/* ---- the trace function ------------------------------------------------------------------ */
+
+static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)self, (void)arg;
+    if (what != PyTrace_LINE)
+        return 0;
+    PyCodeObject *code = frame->f_frame->f_code;
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        struct fm_thread *t = c->lines_on ? fm_collector_thread(c) : NULL;
+        if (!t || t->top->key != (uintptr_t)code)
+            continue;
+        uint64_t now = fm_collector_now(c);
+        struct fm_func *f = (struct fm_func *)(uintptr_t)t->top->func;
+        if (f->lines)
+            fm_line_event(c, t, f, frame->f_lineno, now);
+    }
+    return 0;
+}
+
+/* Give a thread our trace function unless it has the program's own. */
+static bool has_trace_function(PyThreadState *thread)
+{
+    if (__builtin_expect(thread->c_tracefunc == on_trace, 1))
+        return true;
+    if (thread->c_tracefunc) {
+        for (int i = 0; i < source.count; i++)
+            if (source.collectors[i]->store.header)
+                source.collectors[i]->store.header->lost[FM_LIVE_LOST_HOOK]++;
+        return false;
+    }
+    struct fm_raised raised = fm_python_put_aside();
+    if (_PyEval_SetTrace(thread, on_trace, NULL) < 0)
+        PyErr_Clear();
+    fm_python_put_back(raised);
+    return thread->c_tracefunc == on_trace;
+}
+
+/* Does some collector record lines of this code? */
+static bool wants_lines(PyCodeObject *code)
+{
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        struct fm_func *f = c->lines_on ? fm_function_of_code(c, code) : NULL;
+        if (f && fm_lines_of(c, f, code))
+            return true;
+    }
+    return false;
+}
+
+/* Evaluate a frame with the trace function on or off, and leave the caller's as it was. */
+static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    bool wanted = source.lines && wants_lines(frame->f_code) && has_trace_function(thread);
+    bool ours = wanted || thread->c_tracefunc == on_trace;
+    if (!ours || thread->c_profilefunc)
+        return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    _PyCFrame *caller = thread->cframe;
+    uint8_t before = caller->use_tracing;
+    caller->use_tracing = wanted && !thread->tracing ? 255 : 0;
+    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    if (thread->c_tracefunc == on_trace && !thread->c_profilefunc)
+        caller->use_tracing = before;
+    return result;
+}
+
+/* ---- the frame-evaluation hook ----------------------------------------------------------- */
+
+static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag);
+
+/* How far down the C stack a thread may go under the hook: a quarter of it, at most 1 MiB. */
+static uintptr_t lowest_stack_address(void)
+{
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstack(&attr, &low, &size);
+        pthread_attr_destroy(&attr);
+    }
+    size_t allowed = size ? size / 4 : 64 * 1024;
+    if (allowed > 1024 * 1024)
+        allowed = 1024 * 1024;
+    return here - allowed;
+}
+
+static bool stack_is_deep(void)
+{
+    static __thread uintptr_t lowest __attribute__((tls_model("initial-exec")));
+    if (__builtin_expect(!lowest, 0))
+        lowest = lowest_stack_address();
+    return (uintptr_t)__builtin_frame_address(0) < lowest;
+}
+
+static void use_profile_functions(void)
+{
+    source.profiling = true;
+    if (source.evaluating)
+        _PyInterpreterState_SetEvalFrameFunc(source.interpreter, _PyEval_EvalFrameDefault);
+    source.evaluating = false;
+    cover_threads();
+}
+
+/* The call that was made the `depth`-th open one on this thread has ended. */
+static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpreterFrame *frame,
+                            PyCodeObject *code, uint64_t now)
+{
+    struct fm_thread *t = fm_current[c->slot];
+    if (!t || t->top - t->base < depth)
+        return; /* a profile event has closed it already */
+    leave_frame(c, frame, code, now);
+}
+
+static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    PyCodeObject *code = frame->f_code;
+    bool makes_generator = is_generator(code) && frame->owner != FRAME_OWNED_BY_GENERATOR;
+    if (makes_generator || thread->recursion_remaining <= 0 || thread->interp != source.interpreter)
+        return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    if (__builtin_expect(stack_is_deep(), 0)) {
+        use_profile_functions(); /* the call below is seen by its own profile event */
+        return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    }
+    ptrdiff_t depths[FM_SLOTS] = { 0 };
+    int count = source.count;
+    for (int i = 0; i < count; i++) {
+        enter_frame(source.collectors[i], frame);
+        struct fm_thread *t = fm_current[source.collectors[i]->slot];
+        depths[i] = t ? t->top - t->base : PTRDIFF_MAX;
+    }
+    PyObject *result = evaluate(thread, frame, throwflag);
+    for (int i = 0; i < count && i < source.count; i++)
+        leave_evaluated(source.collectors[i], depths[i], frame, code,
+                        fm_collector_now(source.collectors[i]));
+    return result;
+}
+
+/* ---- is the hook told of every call? ------------------------------------------------------ */
+
+static unsigned probe_count;
+
+static PyObject *on_probe(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    probe_count++;
+    return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+}
+
+/* Before 3.11.4 a specialised subscription enters __getitem__ without asking the hook
+ * (cpython#104405). Try it: a warm loop of 60 subscriptions must be 60 frames and those of the
+ * code. */
+static bool hook_sees_everything(void)
+{
+    static const char program[] = "class C:\n"
+                                  "    def __getitem__(self, i): return i\n"
+                                  "def loop(c):\n"
+                                  "    for i in (0, 1, 2) * 20: c[i]\n"
+                                  "loop(C())\n"
+                                  "loop(C())\n";
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    PyObject *globals = PyDict_New();
+    PyObject *code = globals ? Py_CompileString(program, "<fathom>", Py_file_input) : NULL;
+    probe_count = 0;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, on_probe);
+    PyObject *done = code ? PyEval_EvalCode(code, globals, globals) : NULL;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    bool all =
+        done && probe_count == 1 + 1 + 2 + 120; /* module, class body, loops, subscriptions */
+    Py_XDECREF(done);
+    Py_XDECREF(code);
+    Py_XDECREF(globals);
+    PyErr_Clear();
+    return all;
+}
+
+/* Asked once: the interpreter does not change. */
+static bool hook_is_exact(void)
+{
+    static int known = -1;
+    if (known < 0)
+        known = hook_sees_everything();
+    return known;
+}
+
+/* ---- installing -------------------------------------------------------------------------- */
+
+int fm_hooks_install(struct fm_collector *c)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    if (source.count && source.interpreter != interpreter) {
+        PyErr_SetString(PyExc_RuntimeError, "another interpreter is being profiled");
+        return -1;
+    }
+    source.interpreter = interpreter;
+    source.collectors[source.count++] = c;
+    source.lines += c->lines_on;
+    if (c->c_calls || c->timer || source.profiling || (!source.evaluating && !hook_is_exact()) ||
+        _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
+        use_profile_functions();
+    } else if (!source.evaluating) {
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, on_evaluate);
+        source.evaluating = true;
+    }
+    return 0;
+}
+
+int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
+{
+    (void)c, (void)code; /* found by its lines when it is called */
+    return 0;
+}
+
+int fm_hooks_remove(struct fm_collector *c)
+{
+    int kept = 0;
+    for (int i = 0; i < source.count; i++) {
+        if (source.collectors[i] != c)
+            source.collectors[kept++] = source.collectors[i];
+        else
+            source.lines -= c->lines_on;
+    }
+    source.count = kept;
+    if (kept)
+        return 0;
+    if (source.evaluating)
+        _PyInterpreterState_SetEvalFrameFunc(source.interpreter, _PyEval_EvalFrameDefault);
+    PyThreadState *thread = PyInterpreterState_ThreadHead(source.interpreter);
+    for (; thread; thread = PyThreadState_Next(thread)) {
+        if (thread->c_profilefunc == on_profile)
+            give_profile_function(thread, NULL);
+        if (thread->c_tracefunc == on_trace && _PyEval_SetTrace(thread, NULL, NULL) < 0)
+            PyErr_Clear();
+    }
+    source.evaluating = source.profiling = false;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * Starting under `fathom run`; see start.h.
+ *
+ * The preload library calls fathom_agent_start() when the interpreter is ready and about to run the
+ * program, fathom_agent_audit() when source is compiled, and fathom_agent_end() when the process is
+ * about to exit or exec. A failure in here turns the collector off and nothing else.
+ */
+#include "target/agent/start.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "target/agent/calibrate.h"
+#include "target/agent/decorator.h"
+#include "target/agent/sources.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static struct fm_collector *running;
+static PyInterpreterState *interpreter; /* the one that is recorded; others are left alone */
+static struct fm_cost cost;
+
+struct fm_collector *fm_start_collector(void)
+{
+    return running;
+}
+
+/* The value of `key` in "key=value" pairs separated by 0x1f; false if it is not there or too long.
+ */
+static bool config_value(const char *config, const char *key, char *out, size_t size)
+{
+    size_t key_len = strlen(key);
+    for (const char *at = config; at && *at;) {
+        const char *end = strchrnul(at, '\x1f');
+        if ((size_t)(end - at) > key_len && memcmp(at, key, key_len) == 0 && at[key_len] == '=') {
+            size_t len = (size_t)(end - at) - key_len - 1;
+            if (len >= size)
+                return false;
+            memcpy(out, at + key_len + 1, len);
+            out[len] = '\0';
+            return true;
+        }
+        at = *end ? end + 1 : NULL;
+    }
+    return false;
+}
+
+/* ---- facts about the process ------------------------------------------------------------- */
+
+/* The command line with its parts separated by spaces, cut to fit. */
+static void read_command(char *out, size_t size)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, out, size - 1);
+    if (fd >= 0)
+        close(fd);
+    if (len < 0)
+        len = 0;
+    while (len > 0 && out[len - 1] == '\0')
+        len--;
+    for (ssize_t i = 0; i < len; i++)
+        if (out[i] == '\0' || out[i] == '\n')
+            out[i] = ' ';
+    out[len] = '\0';
+}
+
+void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
+{
+    char text[4096];
+    struct fm_live_header *header = c->store.header;
+    header->flags = flags | (c->c_calls ? FM_LIVE_C_CALLS : 0) | (c->calls ? FM_LIVE_CALLS : 0) |
+                    (c->lines_on ? FM_LIVE_LINES_ON : 0);
+    header->python_hex = PY_VERSION_HEX;
+    header->nowhere = (uintptr_t)&c->nowhere;
+    header->cost_python_call = cost.python_call;
+    header->cost_c_call = cost.c_call;
+    header->cost_resume = cost.resume;
+    header->cost_line = cost.line;
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(Py_GetVersion(), " "), Py_GetVersion());
+    fm_store_info(&c->store, "version", text);
+    read_command(text, sizeof text);
+    fm_store_info(&c->store, "command", text);
+    ssize_t len = readlink("/proc/self/exe", text, sizeof text - 1);
+    if (len > 0) {
+        text[len] = '\0';
+        fm_store_info(&c->store, "exe", text);
+    }
+    if (getcwd(text, sizeof text))
+        fm_store_info(&c->store, "cwd", text);
+    struct fm_clock_pair later = fm_clock_pair_now();
+    header->later_ticks = later.ticks;
+    header->later_ns = later.ns;
+}
+
+/* ---- what the preload library calls ------------------------------------------------------ */
+
+EXPORT void fathom_agent_end(void)
+{
+    /* A child of vfork shares this memory but is another process, and ends nothing. */
+    if (running && running->store.header && running->store.header->pid == (uint32_t)getpid())
+        fm_collector_mark_end(running);
+}
+
+EXPORT void fathom_agent_audit(const char *event, void *args)
+{
+    /* Audit hooks are told of all interpreters, and each may have a GIL of its own. */
+    if (PyInterpreterState_Get() == interpreter && running && running->store.header &&
+        !running->forked && strcmp(event, "compile") == 0)
+        fm_sources_see_compile(running, args);
+}
+
+/* Put @profile where programs written for line_profiler expect it, unless there is one. */
+static void offer_decorator(void)
+{
+    PyObject *builtins = PyEval_GetBuiltins(); /* borrowed */
+    PyObject *function =
+        builtins && !PyDict_GetItemString(builtins, "profile") ? fm_decorator_function() : NULL;
+    if (function)
+        PyDict_SetItemString(builtins, "profile", function);
+    Py_XDECREF(function);
+    PyErr_Clear();
+}
+
+EXPORT int fathom_agent_start(const char *config)
+{
+    char folder[512], more[512], c_calls[8], calls[8], lines[1024], split[8];
+    if (running || !config_value(config, "folder", folder, sizeof folder))
+        return -1;
+    struct fm_options options = { .folder = folder };
+    if (config_value(config, "more", more, sizeof more) && more[0])
+        options.more_folder = more;
+    options.c_calls =
+        !config_value(config, "c_calls", c_calls, sizeof c_calls) || strcmp(c_calls, "0") != 0;
+    options.calls = !config_value(config, "calls", calls, sizeof calls) || strcmp(calls, "0") != 0;
+    if (config_value(config, "lines", lines, sizeof lines))
+        options.lines = lines;
+    options.lines_split =
+        config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
+    uint64_t since = fm_clock_ticks();
+    struct fm_raised raised = fm_python_put_aside();
+    cost = fm_calibrate(&options);
+    interpreter = PyInterpreterState_Get();
+    running = fm_collector_new(&options);
+    int rc = -1;
+    if (running) {
+        atexit(fathom_agent_end);
+        rc = fm_collector_start(running);
+        if (rc == 0 && running->lines_on)
+            offer_decorator();
+        fm_collector_charge(running, since);
+    }
+    PyErr_Clear();
+    fm_python_put_back(raised);
+    return rc;
+}

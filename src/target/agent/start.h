@@ -1,0 +1,16 @@
+/*
+ * Starting under `fathom run`: the entry point that the preload library calls, and the facts about
+ * the process that every store begins with.
+ */
+#ifndef FM_AGENT_START_H
+#define FM_AGENT_START_H
+
+#include "target/agent/collector.h"
+
+/* Write header fields and INFO definitions of this process into a fresh store. */
+void fm_start_describe_process(struct fm_collector *c, uint32_t flags);
+
+/* The collector that `fathom run` started in this process, or NULL. */
+struct fm_collector *fm_start_collector(void);
+
+#endif

@@ -1,0 +1,312 @@
+/* Threads of the program as a collector sees them; see threads.h. */
+#include "target/agent/threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/agent/fork.h"
+#include "target/agent/functions.h"
+#include "target/agent/lines.h"
+
+#define FIRST_FRAMES 1024u
+#define MAX_TREES    4096u /* threads beyond these share one tree */
+#define LOOK_NS      10000000u
+
+__thread struct fm_thread *fm_current[FM_SLOTS] __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t ending;
+static bool prepared;
+
+static void close_calls(struct fm_collector *c, struct fm_thread *t, uint64_t now)
+{
+    while (t->top > t->base) {
+        if (c->lines_on)
+            fm_line_leave(t, now);
+        fm_pop(t, now);
+    }
+    t->live->last_ticks = now;
+}
+
+static void look_at_cpu(struct fm_thread *t)
+{
+    struct timespec ts;
+    if (clock_gettime(t->cpu_clock, &ts) < 0)
+        return;
+    uint64_t cpu_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    t->live->cpu_ns = cpu_ns - t->live->cpu_start_ns;
+    t->live->last_ticks = t->cpu_look_ticks = fm_clock_ticks();
+}
+
+/* Take `t` off its collector's list of running threads and keep its record for the next thread. */
+static void retire(struct fm_collector *c, struct fm_thread *t)
+{
+    struct fm_thread **link = &c->threads;
+    while (*link && *link != t)
+        link = &(*link)->next;
+    if (*link)
+        *link = t->next;
+    *t->current = NULL;
+    t->next = c->free_threads;
+    c->free_threads = t;
+}
+
+/* A thread ends: without the GIL, while others run. It touches only its own records. */
+static void thread_ends(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (int slot = 0; slot < FM_SLOTS; slot++) {
+        struct fm_thread *t = fm_current[slot];
+        if (!t)
+            continue;
+        struct fm_collector *c = t->collector;
+        if (!c->forked && c->store.header) {
+            look_at_cpu(t);
+            if (!c->timer)
+                close_calls(c, t, fm_clock_ticks());
+        }
+        retire(c, t);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- fork -------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    for (int slot = 0; slot < FM_SLOTS; slot++)
+        if (fm_collector_at(slot))
+            fm_fork_remember(fm_collector_at(slot), fm_current[slot]);
+}
+
+static void after_fork_in_parent(void)
+{
+    for (int slot = 0; slot < FM_SLOTS; slot++)
+        if (fm_collector_at(slot))
+            fm_fork_forget(fm_collector_at(slot));
+    pthread_mutex_unlock(&lock);
+}
+
+/* The other threads are not in the child: their records are free, their variables are not ours. */
+static void keep_only(struct fm_collector *c, struct fm_thread *own)
+{
+    struct fm_thread *all = c->threads;
+    c->threads = NULL;
+    while (all) {
+        struct fm_thread *t = all;
+        all = t->next;
+        if (t == own) {
+            t->next = NULL;
+            c->threads = t;
+            continue;
+        }
+        t->live->depth = 0;
+        t->top = t->base;
+        t->next = c->free_threads;
+        c->free_threads = t;
+    }
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    for (int slot = 0; slot < FM_SLOTS; slot++) {
+        struct fm_collector *c = fm_collector_at(slot);
+        if (c && fm_fork_abandon(c))
+            fm_current[slot] = NULL;
+        else if (c)
+            keep_only(c, fm_current[slot]);
+    }
+}
+
+int fm_threads_prepare(void)
+{
+    if (prepared)
+        return 0;
+    if (pthread_key_create(&ending, thread_ends) ||
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child))
+        return -1;
+    prepared = true;
+    return 0;
+}
+
+/* ---- attaching --------------------------------------------------------------------------- */
+
+/* The root of a new tree, or of the shared one when there are too many. */
+static struct fm_live_node *root_of_new_thread(struct fm_collector *c)
+{
+    struct fm_live_node *root = NULL;
+    if (c->thread_count < MAX_TREES)
+        root = fm_store_node(&c->store, 0, 0);
+    else if (c->overflow_root)
+        c->store.header->lost[FM_LIVE_LOST_THREADS]++;
+    if (root) {
+        root->last_child = (uintptr_t)&fm_no_child;
+        c->thread_count++;
+        c->overflow_root = root; /* the last one that could be had serves the rest */
+    }
+    return root ? root : c->overflow_root;
+}
+
+static bool give_stack(struct fm_collector *c, struct fm_thread *t, uint32_t frames)
+{
+    uint32_t number;
+    struct fm_live_frame *stack = fm_store_stack(&c->store, frames, &number);
+    if (!stack)
+        return false;
+    size_t open_frames = t->base ? (size_t)(t->top - t->base) + 1 : 1;
+    if (t->base)
+        memcpy(stack, t->base, open_frames * sizeof *stack);
+    t->base = stack;
+    t->top = stack + open_frames - 1;
+    t->limit = stack + frames;
+    t->live->stack = number;
+    return true;
+}
+
+bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t)
+{
+    int saved_errno = errno;
+    uint32_t frames = (uint32_t)(t->limit - t->base) * 2;
+    bool ok = (!c->lines_on || fm_lines_make_room(t, frames)) && give_stack(c, t, frames);
+    if (!ok)
+        c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
+    errno = saved_errno;
+    return ok;
+}
+
+static bool fill_record(struct fm_collector *c, struct fm_thread *t)
+{
+    uint32_t id;
+    struct fm_live_node *root = root_of_new_thread(c);
+    struct fm_live_thread *live = root ? fm_store_thread(&c->store, &id) : NULL;
+    if (!live)
+        return false;
+    live->root = root->id;
+    live->tid = (uint32_t)syscall(SYS_gettid);
+    live->start_ticks = live->last_ticks = c->timer ? 0 : fm_clock_ticks();
+    struct fm_live_thread *old = t->live;
+    t->live = live;
+    if (t->base) {
+        live->stack = old->stack; /* a free record comes with the stack of its last owner */
+        t->top = t->base;
+    } else if (!give_stack(c, t, FIRST_FRAMES)) {
+        return false;
+    }
+    if (c->lines_on && !fm_lines_make_room(t, (uint32_t)(t->limit - t->base)))
+        return false;
+    t->base[0] = (struct fm_live_frame){ .node = (uintptr_t)root };
+    t->collector = c;
+    fm_table_release(&t->abroad); /* it names lines of its last owner */
+    t->abroad_open = 0;
+    if (pthread_getcpuclockid(pthread_self(), &t->cpu_clock))
+        t->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
+    live->cpu_start_ns = fm_clock_read_ns(t->cpu_clock);
+    t->cpu_look_ticks = live->start_ticks;
+    return true;
+}
+
+static struct fm_thread *attach_locked(struct fm_collector *c)
+{
+    struct fm_thread *t = c->free_threads;
+    if (t)
+        c->free_threads = t->next;
+    else
+        t = fm_agent_alloc(sizeof *t);
+    if (!t || !fill_record(c, t)) {
+        c->store.header->lost[FM_LIVE_LOST_EVENTS]++;
+        return NULL;
+    }
+    t->current = &fm_current[c->slot];
+    t->next = c->threads;
+    c->threads = t;
+    fm_current[c->slot] = t;
+    pthread_setspecific(ending, &ending); /* any non-NULL value: asks for the destructor */
+    return t;
+}
+
+struct fm_thread *fm_thread_attach(struct fm_collector *c)
+{
+    int saved_errno = errno;
+    uint64_t since = fm_clock_ticks();
+    struct fm_thread *t = NULL;
+    if (c->forked)
+        fm_fork_begin(c);
+    if (c->store.header) {
+        pthread_mutex_lock(&lock);
+        t = attach_locked(c);
+        pthread_mutex_unlock(&lock);
+    }
+    if (t) {
+        fm_fork_reopen_calls(c, t);
+        fm_thread_learn_name(t);
+    }
+    fm_collector_charge(c, since);
+    errno = saved_errno;
+    return t;
+}
+
+void fm_threads_detach_all(struct fm_collector *c)
+{
+    uint64_t now = fm_collector_now(c); /* before the lock: a timer may run the program's code */
+    pthread_mutex_lock(&lock);
+    while (c->threads) {
+        struct fm_thread *t = c->threads;
+        if (!c->forked && c->store.header) {
+            look_at_cpu(t);
+            close_calls(c, t, now);
+        }
+        retire(c, t);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void fm_threads_look(struct fm_collector *c)
+{
+    pthread_mutex_lock(&lock);
+    for (struct fm_thread *t = c->threads; t && !c->forked && c->store.header; t = t->next)
+        look_at_cpu(t);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+/* threading._active[ident]._name, read without running any of the program's code. New, or NULL. */
+static PyObject *threading_name(void)
+{
+    PyObject *name = PyUnicode_FromString("threading");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *dict = module && PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
+    PyObject *active = dict ? PyDict_GetItemString(dict, "_active") : NULL;
+    PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    PyObject *thread = NULL, *found = NULL;
+    if (active && PyDict_CheckExact(active) && ident)
+        thread = PyDict_GetItemWithError(active, ident);
+    PyObject *key = thread ? PyUnicode_FromString("_name") : NULL;
+    if (key)
+        found = PyObject_GenericGetAttr(thread, key);
+    Py_XDECREF(key);
+    Py_XDECREF(ident);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    return found;
+}
+
+void fm_thread_learn_name(struct fm_thread *t)
+{
+    struct fm_raised raised = fm_python_put_aside();
+    PyObject *name = threading_name();
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    if (text)
+        strncpy(t->live->name, text, sizeof t->live->name - 1);
+    else if (t->live->tid == (uint32_t)getpid())
+        strcpy(t->live->name, "MainThread");
+    Py_XDECREF(name);
+    PyErr_Clear();
+    fm_python_put_back(raised);
+}

@@ -1,0 +1,25 @@
+/*
+ * Threads of the program as a collector sees them: records, stacks, names, CPU clocks, fork.
+ *
+ * A thread gets a record at its first event and gives it back when it ends (a destructor of
+ * thread-specific data, which runs without the GIL). Records and lists are therefore guarded by one
+ * lock of the agent; the hot path takes none. Lock order: GIL, then this lock.
+ */
+#ifndef FM_AGENT_THREADS_H
+#define FM_AGENT_THREADS_H
+
+#include "target/agent/collector.h"
+
+/* Once per process: fork handlers and the destructor. 0 or −1. */
+int fm_threads_prepare(void);
+
+/* Close every open call of every thread and unhook the threads from the collector. */
+void fm_threads_detach_all(struct fm_collector *c);
+
+/* Read the CPU clocks of all running threads into their records. */
+void fm_threads_look(struct fm_collector *c);
+
+/* Put the name that `threading` gives the current thread into its record, if it has one by now. */
+void fm_thread_learn_name(struct fm_thread *t);
+
+#endif

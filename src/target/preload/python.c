@@ -1,0 +1,189 @@
+/*
+ * Finding out that this process is a Python, and starting the agent in it.
+ *
+ * CPython facts relied on: PySys_AddAuditHook (3.8+) may be called before the interpreter exists;
+ * the events "cpython.run_command", "…run_file", "…run_module", "…run_stdin", "…run_startup" and
+ * "…run_interactivehook" are raised with the GIL held when the interpreter is complete, `site` has
+ * run, and the program's first code is about to. Py_GetVersion needs no interpreter. A program that
+ * only links to libpython and runs code in its own way raises none of these and is left alone.
+ *
+ * The interpreter is known only by its symbols: this library serves every version with one binary.
+ *
+ * Threads: the hook may be called by any thread of any interpreter; the agent starts once.
+ */
+#include "target/preload/preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define PLATFORM "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define PLATFORM "aarch64-linux-gnu"
+#elif defined(__powerpc64__)
+#define PLATFORM "powerpc64le-linux-gnu"
+#elif defined(__riscv)
+#define PLATFORM "riscv64-linux-gnu"
+#elif defined(__s390x__)
+#define PLATFORM "s390x-linux-gnu"
+#else
+#define PLATFORM "unknown"
+#endif
+
+#define MAX_NOTES_PER_PID 10000
+
+static const char *version; /* "3.13.0 (main, …) [GCC …]" */
+static atomic_flag started = ATOMIC_FLAG_INIT;
+static void (*_Atomic agent_audit)(const char *event, void *args);
+static void (*_Atomic agent_end)(void);
+static pid_t agent_pid; /* the process it was started in */
+
+/* Read up to `bytes` - 1 of /proc/self/cmdline into `text`, as one line. */
+static void read_command(char *text, size_t bytes)
+{
+    ssize_t len = 0;
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        len = read(fd, text, bytes - 1);
+        close(fd);
+    }
+    while (len > 0 && text[len - 1] == '\0')
+        len--;
+    text[len > 0 ? len : 0] = '\0';
+    for (ssize_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < ' ')
+            text[i] = ' ';
+}
+
+/* Leave a note in the run's folder that this Python was not profiled, and why. */
+static void note_unprofiled(const char *reason)
+{
+    char path[FM_PRELOAD_RUN_MAX + 64], exe[1024], command[2048];
+    int fd = -1;
+    for (int n = 0; fd < 0 && n < MAX_NOTES_PER_PID; n++) {
+        snprintf(path, sizeof path, "%s/%d.%d.unprofiled", fm_preload.folder, (int)getpid(), n);
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            return;
+    }
+    if (fd < 0)
+        return;
+    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[len > 0 ? len : 0] = '\0';
+    read_command(command, sizeof command);
+    dprintf(fd, "parent=%d\nexe=%s\nversion=%.*s\ncommand=%s\nreason=%s\n", (int)getppid(), exe,
+            (int)strcspn(version, " \n"), version, command, reason);
+    close(fd);
+}
+
+/* sys.abiflags: "" for most, "t" free-threaded, "d" debug. */
+static void read_abiflags(char *flags, size_t bytes)
+{
+    flags[0] = '\0';
+    void *(*get_object)(const char *) =
+        (void *(*)(const char *))dlsym(RTLD_DEFAULT, "PySys_GetObject");
+    const char *(*as_utf8)(void *) =
+        (const char *(*)(void *))dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");
+    if (!get_object || !as_utf8)
+        return;
+    void *object = get_object("abiflags");
+    const char *text = object ? as_utf8(object) : NULL;
+    if (text)
+        snprintf(flags, bytes, "%s", text);
+}
+
+static void parse_version(long *ret_major, long *ret_minor)
+{
+    char *end;
+    *ret_major = strtol(version, &end, 10);
+    *ret_minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+}
+
+static const char *no_agent(const char *flags)
+{
+    static char reason[64];
+    long major, minor;
+    parse_version(&major, &minor);
+    snprintf(reason, sizeof reason, "there is no agent for CPython %ld.%ld%s", major, minor, flags);
+    return reason;
+}
+
+/* Load the agent made for exactly this interpreter and start it. NULL, or why that failed. */
+static const char *start_agent(void)
+{
+    static char reason[512];
+    char path[FM_PRELOAD_RUN_MAX + 128], flags[16];
+    long major, minor;
+    parse_version(&major, &minor);
+    read_abiflags(flags, sizeof flags);
+    snprintf(path, sizeof path, "%s/_agent.cpython-%ld%ld%s-%s.so", fm_preload.agents, major,
+             minor, flags, PLATFORM);
+    if (access(path, R_OK) != 0)
+        return no_agent(flags);
+    void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!agent) {
+        const char *why = dlerror();
+        snprintf(reason, sizeof reason, "the agent cannot be loaded: %s", why ? why : "no reason");
+        return reason;
+    }
+    int (*start)(const char *) = (int (*)(const char *))dlsym(agent, "fathom_agent_start");
+    if (!start)
+        return "the agent has no fathom_agent_start";
+    if (start(fm_preload_config()) < 0)
+        return "the agent could not start";
+    agent_pid = getpid();
+    agent_audit = (void (*)(const char *, void *))dlsym(agent, "fathom_agent_audit");
+    agent_end = (void (*)(void))dlsym(agent, "fathom_agent_end");
+    return NULL;
+}
+
+void fm_preload_before_exec(void)
+{
+    void (*end)(void) = agent_end;
+    /* A child of vfork, which shares this memory, is another process and ends nothing. */
+    if (end && getpid() == agent_pid)
+        end();
+}
+
+static int on_audit(const char *event, void *args, void *data)
+{
+    (void)data;
+    /* Nearly every event ends here, after one or two comparisons of a byte. */
+    if (event[0] != 'c')
+        return 0;
+    if (event[1] == 'o' && strcmp(event, "compile") == 0) {
+        void (*audit)(const char *, void *) = agent_audit;
+        if (audit)
+            audit(event, args);
+        return 0;
+    }
+    if (strcmp(event, "cpython._PySys_ClearAuditHooks") == 0)
+        fm_preload_hooks_end();
+    if (strncmp(event, "cpython.run_", strlen("cpython.run_")) != 0 ||
+        atomic_flag_test_and_set(&started))
+        return 0;
+    int saved_errno = errno;
+    const char *reason = start_agent();
+    if (reason)
+        note_unprofiled(reason);
+    errno = saved_errno;
+    return 0;
+}
+
+void fm_preload_python(void)
+{
+    const char *(*get_version)(void) =
+        (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    if (!get_version)
+        return;
+    version = get_version();
+    fm_environment_clean();
+    if (fm_preload_add_hook(on_audit) < 0 && dlsym(RTLD_DEFAULT, "Py_Main"))
+        note_unprofiled(no_agent(""));
+}
