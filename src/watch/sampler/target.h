@@ -112,7 +112,7 @@ struct fm_target {
     struct fm_tasks task_list;
     FM_VEC(struct fm_raw_frame) task_stack;
     char *exe, *command, *cwd;
-    uint64_t start_ns, end_ns, last_round_ns, last_list_ns;
+    uint64_t start_ns, end_ns, last_round_ns, last_list_ns, last_glance_ns;
     uint64_t seen_ns; /* when what the last round saw was so */
     uint64_t read_ns; /* when the first running thread of this round was read; 0: none was yet */
     uint64_t list_wait_ns; /* until threads are listed again, as one had not begun yet; 0: there was none */
