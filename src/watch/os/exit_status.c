@@ -13,6 +13,7 @@
 #include "watch/os/procfs.h"
 
 #define STAT_MAX_BYTES 4096
+#define STATE_FIELD 3
 #define EXIT_CODE_FIELD 52 /* of /proc/PID/stat, counted from 1; the state is the third */
 
 /* Linux's struct pidfd_info in its first size; older headers do not have it. */
@@ -56,14 +57,11 @@ static bool read_zombie(pid_t pid, int *ret_wait_status)
     fm_autobuffer text = FM_BUFFER_INIT;
     if (fm_procfs_read_of(pid, "stat", STAT_MAX_BYTES, &text) < 0)
         return false;
-    const char *at = strrchr(fm_buffer_text(&text), ')'); /* its name may hold anything */
-    if (!at || at[1] != ' ' || at[2] != 'Z')
+    const char *state = fm_procfs_stat_field(fm_buffer_text(&text), STATE_FIELD);
+    const char *code = fm_procfs_stat_field(fm_buffer_text(&text), EXIT_CODE_FIELD);
+    if (!state || *state != 'Z' || !code)
         return false;
-    for (int field = 2; at && field < EXIT_CODE_FIELD; field++)
-        at = strchr(at + 1, ' ');
-    if (!at)
-        return false;
-    *ret_wait_status = (int)strtol(at, NULL, 10);
+    *ret_wait_status = (int)strtol(code, NULL, 10);
     return *ret_wait_status != 0 || may_know(pid);
 }
 

@@ -52,6 +52,14 @@ int fm_procfs_read_of(pid_t pid, const char *name, size_t limit, struct fm_buffe
     return fm_procfs_read(path, limit, into);
 }
 
+const char *fm_procfs_stat_field(const char *text, int number)
+{
+    const char *at = strrchr(text, ')'); /* the end of the second field */
+    for (int field = 2; at && field < number; field++)
+        at = strchr(at + 1, ' ');
+    return at ? at + 1 : NULL;
+}
+
 const char *fm_procfs_field(const char *text, const char *key)
 {
     size_t len = strlen(key);

@@ -81,6 +81,10 @@ void fm_tids_release(struct fm_tids *tids);
 int fm_procfs_pids(struct fm_pids *pids);
 void fm_pids_release(struct fm_pids *pids);
 
+/* Where field `number` of a stat file begins, as proc(5) counts them from 1; only of those behind the
+ * name, which may hold anything. NULL if there are not so many. */
+const char *fm_procfs_stat_field(const char *text, int number);
+
 /* The first line of a text that begins with `key` (as "Uid:"): what follows it, without the blanks
  * in front; or NULL. */
 const char *fm_procfs_field(const char *text, const char *key);

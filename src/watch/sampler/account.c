@@ -35,7 +35,7 @@ void fm_account_free(struct fm_account *a)
 /* --- taking over ------------------------------------------------------------------------------ */
 
 static void take_thread(struct fm_account *a, const struct fm_target *t,
-                        const struct fm_watched_thread *th)
+                        struct fm_watched_thread *th)
 {
     bool is_new;
     uint32_t place = *fm_map_at(&a->place_of, th->number, (uint32_t)a->threads.len, &is_new);
@@ -45,11 +45,11 @@ static void take_thread(struct fm_account *a, const struct fm_target *t,
     const struct fm_watched_thread *named = th->tasks_of ? th->tasks_of : th;
     const char *name = named->name ? named->name : "";
     own->tid = (uint32_t)th->tid;
-    own->ended = named->gone;
     own->tasks = th->tasks_of != NULL;
     own->start_ns = th->start_ns;
     own->end_ns = th->end_ns ? th->end_ns : t->last_round_ns;
-    own->cpu_ns = (th->gone ? th->cpu_ns : fm_threads_cpu_ns(th)) - th->cpu_first_ns;
+    fm_threads_switches(th, &(uint64_t){ 0 }); /* its time, once more */
+    own->cpu_ns = th->cpu_ns - th->cpu_first_ns;
     if (!own->name || strcmp(own->name, name) != 0) {
         free(own->name);
         own->name = fm_strdup(name);
@@ -157,18 +157,12 @@ static uint32_t record_of(struct folding *f, const struct fm_account_thread *th)
     if (id < f->by_name.len && f->by_name.data[id] != UINT32_MAX)
         return f->by_name.data[id];
     struct fm_account_thread record = { .number = th->number,
-                                        .ended = true,
                                         .final = true,
                                         .start_ns = th->start_ns,
                                         .name = fm_strdup(name) };
     uint32_t place = keep(f, record);
     remember_name(f, name, place);
     return place;
-}
-
-static bool goes_on(const struct fm_account_thread *th)
-{
-    return !th->final;
 }
 
 /* Who stays, and at which place. */
@@ -179,12 +173,12 @@ static void fold_threads(struct folding *f)
         const struct fm_account_thread *th = &a->threads.data[i];
         if (th->folded)
             remember_name(f, th->name, f->places[i] = keep(f, *th));
-        else if (goes_on(th))
+        else if (!th->final)
             f->places[i] = keep(f, *th);
     }
     for (size_t i = 0; i < a->threads.len; i++) {
         const struct fm_account_thread *th = &a->threads.data[i];
-        if (th->folded || goes_on(th))
+        if (th->folded || !th->final)
             continue;
         f->places[i] = record_of(f, th);
         struct fm_account_thread *record = &f->kept.data[f->places[i]];
@@ -217,8 +211,8 @@ static void take_over(struct folding *f)
     a->threads.len = a->ended_kept = 0;
     for (size_t i = 0; i < f->kept.len; i++) {
         fm_vec_push(&a->threads, f->kept.data[i]);
-        a->ended_kept += !goes_on(&f->kept.data[i]);
-        if (goes_on(&f->kept.data[i]))
+        a->ended_kept += f->kept.data[i].final;
+        if (!f->kept.data[i].final)
             fm_map_at(&a->place_of, f->kept.data[i].number, (uint32_t)i, NULL);
     }
 }
@@ -227,7 +221,7 @@ static void fold_ended(struct fm_account *a)
 {
     size_t ended = 0;
     for (size_t i = 0; i < a->threads.len; i++)
-        ended += !goes_on(&a->threads.data[i]);
+        ended += a->threads.data[i].final;
     if (ended < a->ended_kept + FM_ACCOUNT_THREADS)
         return;
     struct folding f = { .a = a, .names = fm_strings_new() };

@@ -25,8 +25,8 @@ struct fm_account_thread {
     uint32_t number; /* of the watched thread; of the first one, if it stands for several */
     uint32_t tid;
     uint32_t folded;   /* how many ended threads this record stands for; 0: one thread */
-    bool ended, tasks; /* … and `tasks`: of the asyncio tasks of the thread with that name */
-    bool final;        /* nothing more will come of it */
+    bool tasks;        /* it stands for the asyncio tasks of the thread with that name */
+    bool final;        /* it ended, and nothing more will come of it */
     uint64_t start_ns, end_ns, cpu_ns;
     char *name; /* "" if none is known */
 };

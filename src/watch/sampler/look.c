@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "watch/os/procfs.h"
 #include "watch/sampler/look_keep.h"
 
 #define MAX_STEPS  8192u /* of one look: pages and code objects that had to be fetched */
@@ -37,10 +38,8 @@ static int cpu_by_stat(const struct fm_looked *who)
     char text[1024];
     ssize_t n = who->stat_fd < 0 ? -1 : pread(who->stat_fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    const char *at = strrchr(text, ')'); /* the end of the second field */
-    for (int field = 2; at && field < CPU_FIELD; field++)
-        at = strchr(at + 1, ' ');
-    return at ? atoi(at + 1) : -1;
+    const char *cpu = fm_procfs_stat_field(text, CPU_FIELD);
+    return cpu ? atoi(cpu) : -1;
 }
 
 static void add_span(struct tail *tail, fm_addr at, void *into, size_t len)

@@ -21,10 +21,8 @@ uint64_t fm_target_stack_start(pid_t pid)
     fm_autobuffer text = FM_BUFFER_INIT;
     if (fm_procfs_read_of(pid, "stat", 4096, &text) < 0)
         return 0;
-    const char *at = strrchr(fm_buffer_text(&text), ')'); /* the end of the second field */
-    for (int field = 2; at && field < STACK_START_FIELD; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at + 1, NULL, 10) : 0;
+    const char *start = fm_procfs_stat_field(fm_buffer_text(&text), STACK_START_FIELD);
+    return start ? strtoull(start, NULL, 10) : 0;
 }
 
 struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *options, struct fm_error *err)

@@ -34,22 +34,6 @@ bool fm_thread_holds_gil(const struct fm_target *t, const struct fm_watched_thre
 
 /* --- the kernel's view ------------------------------------------------------------------------ */
 
-/* How often the thread was given a processor; false if the kernel does not say, or it is gone. */
-static bool read_switches(struct fm_watched_thread *th, uint64_t *ret)
-{
-    char line[80];
-    ssize_t n = fm_threads_file(th, th->switches_fd, FM_THREADS_SWITCHES, line, sizeof line - 1);
-    if (n <= 0)
-        return false;
-    line[n] = '\0';
-    const char *last = strrchr(line, ' ');
-    if (!last)
-        return false;
-    th->cpu_ns = strtoull(line, NULL, 10);
-    *ret = strtoull(last + 1, NULL, 10);
-    return *ret > 0; /* a kernel that does not count says 0 of everybody */
-}
-
 static bool read_syscall(const struct fm_watched_thread *th, struct fm_syscall *call)
 {
     char line[256];
@@ -66,7 +50,7 @@ static bool ask_kernel(struct fm_watched_thread *th, struct fm_syscall *call)
         return true; /* unknown: taken for running */
     if (!read_syscall(th, call))
         return false;
-    if (call->running || !read_switches(th, &th->switches))
+    if (call->running || !fm_threads_switches(th, &th->switches))
         return true;
     if (!read_syscall(th, call))
         return false;
@@ -89,7 +73,7 @@ bool fm_thread_is_unchanged(const struct fm_target *t, struct fm_watched_thread 
     uint64_t switches;
     if (!th->still)
         return false;
-    return cannot_have_run(t, th) || (read_switches(th, &switches) && switches == th->switches);
+    return cannot_have_run(t, th) || (fm_threads_switches(th, &switches) && switches == th->switches);
 }
 
 /* --- the stack -------------------------------------------------------------------------------- */
@@ -99,7 +83,7 @@ static enum fm_look_result look_blocked(struct fm_target *t, struct fm_watched_t
 {
     uint64_t switches;
     enum fm_look_result result = fm_look(&t->looker, &th->look, FM_PROOF_BLOCKED, NULL, now_ns);
-    bool woke = !(read_switches(th, &switches) && switches == th->switches);
+    bool woke = !(fm_threads_switches(th, &switches) && switches == th->switches);
     th->still = !woke;
     return woke ? FM_LOOK_MOVED : result;
 }
@@ -270,7 +254,7 @@ enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread
     go_there(t, th);
     if (now_ns - th->cpu_read_ns > CPU_NS) {
         th->cpu_read_ns = now_ns;
-        read_switches(th, &switches);
+        fm_threads_switches(th, &switches);
     }
     for (int i = 0; i < TRIES; i++) {
         struct fm_syscall call = { .running = true };

@@ -68,13 +68,21 @@ static void open_files(struct fm_watched_thread *th)
     th->look.stat_fd = scarce ? -1 : open_of(th->pid, th->tid, "stat");
 }
 
-uint64_t fm_threads_cpu_ns(const struct fm_watched_thread *th)
+bool fm_threads_switches(struct fm_watched_thread *th, uint64_t *ret)
 {
     char line[80];
-    ssize_t n = th->tasks_of ? 0
-                             : fm_threads_file(th, th->switches_fd, FM_THREADS_SWITCHES, line, sizeof line - 1);
-    line[n > 0 ? n : 0] = '\0';
-    return n > 0 ? strtoull(line, NULL, 10) : th->cpu_ns;
+    ssize_t n = th->tasks_of || th->gone ? -1
+                                         : fm_threads_file(th, th->switches_fd, FM_THREADS_SWITCHES,
+                                                           line, sizeof line - 1);
+    if (n <= 0)
+        return false;
+    line[n] = '\0';
+    const char *last = strrchr(line, ' ');
+    if (!last)
+        return false;
+    th->cpu_ns = strtoull(line, NULL, 10);
+    *ret = strtoull(last + 1, NULL, 10);
+    return *ret > 0; /* a kernel that does not count says 0 of everybody */
 }
 
 /* What the kernel calls it: the name of the program, unless somebody set another. */
@@ -122,7 +130,8 @@ static void add_thread(struct fm_target *t, const struct found *found, pid_t tid
     th->tid = tid;
     th->pid = t->pid;
     open_files(th);
-    th->cpu_first_ns = th->cpu_ns = fm_threads_cpu_ns(th);
+    fm_threads_switches(th, &th->switches);
+    th->cpu_first_ns = th->cpu_ns;
     th->name = kernel_name(t->pid, tid);
     if (t->next_names_ns > now_ns + NAMES_NS)
         t->next_names_ns = now_ns + NAMES_NS;

@@ -29,8 +29,9 @@ ssize_t fm_threads_file(const struct fm_watched_thread *th, int fd, const char *
 void fm_threads_see_gil(struct fm_target *t, struct fm_watched_interp *interp);
 
 /* It ended; fm_threads_drop_ended() takes those that did out of the list of the living. */
-/* What the kernel has counted of its time on a processor so far. */
-uint64_t fm_threads_cpu_ns(const struct fm_watched_thread *th);
+/* What the kernel has counted of it so far: its time on a processor (kept in `cpu_ns`), and how often
+ * it was given one. False if the kernel does not say, or it is gone. */
+bool fm_threads_switches(struct fm_watched_thread *th, uint64_t *ret);
 
 void fm_threads_end(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns);
 void fm_threads_drop_ended(struct fm_target *t);
