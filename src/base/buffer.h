@@ -16,7 +16,9 @@ struct fm_buffer {
     size_t len, cap;
 };
 
+/* clang-format off */
 #define FM_BUFFER_INIT { NULL, 0, 0 }
+/* clang-format on */
 
 void fm_buffer_release(struct fm_buffer *buf);
 void fm_buffer_clear(struct fm_buffer *buf); /* empties, keeps the memory */

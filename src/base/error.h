@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 /*        name          value  exit  meaning, as documented for users */
+/* clang-format off */
 #define FM_STATUS_LIST(X)                                                                          \
     X(FM_USAGE,           -1,    2, "the command line is wrong")                                   \
     X(FM_NOT_FOUND,       -2,    3, "a file or program does not exist")                            \
@@ -30,6 +31,7 @@
     X(FM_NOT_PYTHON,     -12,   13, "the process is not a Python")                                 \
     X(FM_NOT_READY,      -13,   14, "the Python in the process is not initialised, or is ending")   \
     X(FM_FORBIDDEN,      -14,   15, "the process may not be read")
+/* clang-format on */
 
 enum fm_status {
     FM_OK = 0,
@@ -39,11 +41,13 @@ enum fm_status {
 };
 
 struct fm_error {
-    int status;       /* 0 while nothing went wrong */
-    char text[1024];  /* one sentence without a final period or newline */
+    int status;      /* 0 while nothing went wrong */
+    char text[1024]; /* one sentence without a final period or newline */
 };
 
+/* clang-format off */
 #define FM_ERROR_INIT { 0, "" }
+/* clang-format on */
 
 /* Set the error and return `status`, so that `return fm_error_set(…)` reads well. `err` may be NULL. */
 int fm_error_set(struct fm_error *err, int status, const char *format, ...)

@@ -16,6 +16,6 @@ int fm_library_load(void *pointers, size_t n, const char *const *names, const ch
     }
     if (library)
         return 0;
-    return fm_error_set(err, FM_UNSUPPORTED, "%s is not here (%s); install it (Debian, Ubuntu: %s)", what,
-                        soname, package);
+    return fm_error_set(err, FM_UNSUPPORTED, "%s is not here (%s); install it (Debian, Ubuntu: %s)",
+                        what, soname, package);
 }

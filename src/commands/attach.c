@@ -27,9 +27,10 @@
 #include "commands/verb.h"
 #include "show/report/summary.h"
 
-#define SUMMARY_ROWS 15
+#define SUMMARY_ROWS      15
 #define MAX_CONTROL_BYTES 8192
 
+/* clang-format off */
 static const char help[] =
     "usage: fathom attach [options] PID\n"
     "\n"
@@ -44,6 +45,7 @@ static const char help[] =
     "  -q, --quiet     no table at the end\n"
     "\n"
     "SIGUSR1 sent to fathom writes the recording so far; sampling goes on. See docs/attach.md.\n";
+/* clang-format on */
 
 struct attach {
     struct fm_watch_options watch;
@@ -211,8 +213,9 @@ static void wait_for_end(struct attach *a)
         struct fm_error err = FM_ERROR_INIT;
         uint64_t now_ns = fm_clock_ns();
         int timeout_ms = a->rounds ? 1
-                         : a->times.next_ns > now_ns ? (int)((a->times.next_ns - now_ns) / 1000000) + 1
-                                                     : 0;
+                         : a->times.next_ns > now_ns
+                             ? (int)((a->times.next_ns - now_ns) / 1000000) + 1
+                             : 0;
         poll(fds, 3, timeout_ms);
         if (fds[0].revents)
             on_signal(a);

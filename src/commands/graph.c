@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "commands/graph_options.h"
 #include "commands/inputs.h"
 #include "commands/verb.h"
-#include "show/graph/names.h"
 #include "record/model/states.h"
-#include "base/output.h"
+#include "show/graph/names.h"
 
 /* With more arrows per function nobody follows them, and their layout takes minutes. */
 #define EDGES_PER_NODE_MAX 4

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/vec.h"
 #include "base/memory.h"
-#include "record/capture/live.h"
+#include "base/vec.h"
 #include "commands/run/samples.h"
+#include "record/capture/live.h"
 #include "record/formats/format.h"
 #include "record/formats/sources.h"
 #include "record/model/live.h"

@@ -178,8 +178,8 @@ static bool is_asked_for(const struct fm_flat_row *row, void *data)
     if (!only->lines)
         return true;
     bool marked = is_marked(only->lines, row->func);
-    bool ran = row->calls > 0 ||
-               ((only->lines->sampled || only->lines->beside) && row->total_ns > 0);
+    bool ran =
+        row->calls > 0 || ((only->lines->sampled || only->lines->beside) && row->total_ns > 0);
     return (marked || !only->marked) && (ran || (marked && !only->skip_zero));
 }
 

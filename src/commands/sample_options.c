@@ -76,14 +76,17 @@ static int take_rate(struct fm_sampler_options *options, const char *value, stru
         return 1;
     }
     if (!fm_option_number(value, 1, MAX_RATE_HZ, &options->rate_hz))
-        return fm_error_set(err, FM_USAGE, "--rate goes from 1 to 1000000 samples a second, or max");
+        return fm_error_set(err, FM_USAGE,
+                            "--rate goes from 1 to 1000000 samples a second, or max");
     return 1;
 }
 
-static int take_mode(struct fm_sampler_options *options, enum fm_sample_mode mode, struct fm_error *err)
+static int take_mode(struct fm_sampler_options *options, enum fm_sample_mode mode,
+                     struct fm_error *err)
 {
     if (options->mode != FM_SAMPLE_WALL && options->mode != mode)
-        return fm_error_set(err, FM_USAGE, "--cpu and --gil choose different threads: give one of them");
+        return fm_error_set(err, FM_USAGE,
+                            "--cpu and --gil choose different threads: give one of them");
     options->mode = mode;
     return 1;
 }

@@ -10,16 +10,16 @@
 
 #include "watch/sampler/sampler.h"
 
-#define FM_SAMPLE_DEFAULT_HZ 1000
+#define FM_SAMPLE_DEFAULT_HZ      1000
 #define FM_SAMPLE_DEFAULT_MAX_CPU 5 /* percent of one processor, unless a rate is asked for */
 
-#define FM_SAMPLE_OPTIONS_HELP                                                                     \
+#define FM_SAMPLE_OPTIONS_HELP                                                                      \
     "  --rate HZ       samples of each thread per second: 1 to as fast as it goes (max); default\n" \
-    "                  1000, less if that took more than 5 % of a processor\n"                     \
-    "  --max-cpu PCT   use at most that share of one processor: the rate falls to keep it\n"       \
-    "  --cpu           only threads that run\n"                                                    \
-    "  --gil           only the thread that holds the GIL\n"                                       \
-    "  --tasks         asyncio: what each task awaits, too\n"                                      \
+    "                  1000, less if that took more than 5 % of a processor\n"                      \
+    "  --max-cpu PCT   use at most that share of one processor: the rate falls to keep it\n"        \
+    "  --cpu           only threads that run\n"                                                     \
+    "  --gil           only the thread that holds the GIL\n"                                        \
+    "  --tasks         asyncio: what each task awaits, too\n"                                       \
     "  --stop          stop each running thread for every look, some 10 µs, by ptrace\n"
 
 /* Of those who watch a running process; a line about -o stands in front of it. */

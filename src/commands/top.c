@@ -24,9 +24,9 @@
 #include "commands/verb.h"
 #include "record/formats/format.h"
 #include "show/report/sampling.h"
-#include "watch/sampler/sampler.h"
 #include "show/top/page.h"
 #include "show/top/screen.h"
+#include "watch/sampler/sampler.h"
 
 #define FIRST_PICTURE_NS 200000000u
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 
 /*       name       function        one line for `fathom help` */
+/* clang-format off */
 #define FM_VERB_LIST(X)                                                                            \
     X("run",      fm_verb_run,      "profile a program from start to end")                         \
     X("attach",   fm_verb_attach,   "sample a running Python")                                     \
@@ -22,6 +23,7 @@
     X("merge",    fm_verb_merge,    "many recordings, or what a killed run left, as one")          \
     X("doctor",   fm_verb_doctor,   "what works here, why not, and what would allow it")           \
     X("dump",     fm_verb_dump,     "what every thread and task does now, or did in a core file")
+/* clang-format on */
 
 #define X(name, function, help) int function(int argc, char **argv);
 FM_VERB_LIST(X)

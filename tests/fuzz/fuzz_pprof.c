@@ -1,8 +1,8 @@
 /* Fuzzes the reader of pprof; what loads must be written and read again. */
 #include "fuzz.h"
 
-#include "record/formats/pprof.h"
 #include "fuzz_format.h"
+#include "record/formats/pprof.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

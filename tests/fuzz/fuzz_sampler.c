@@ -25,16 +25,16 @@
 #include "watch/sampler/target.h"
 #include "watch/sampler/threads.h"
 
-#define BASE 0x10000u
-#define IMAGE_BYTES (128u << 10)
-#define RECORD_BYTES 2304u
-#define RECORD_TID 720u /* as in glibc */
-#define MAX_READS 2000000u
+#define BASE           0x10000u
+#define IMAGE_BYTES    (128u << 10)
+#define RECORD_BYTES   2304u
+#define RECORD_TID     720u /* as in glibc */
+#define MAX_READS      2000000u
 #define MAX_READ_BYTES (4ull << 30)
 
 struct image {
     uint8_t bytes[IMAGE_BYTES];
-    uint32_t end; /* of what is in use */
+    uint32_t end;                  /* of what is in use */
     uint32_t words[4096], n_words; /* where something was put: offsets */
     const struct fm_layout *l;
     uint64_t reads, read_bytes;
@@ -119,7 +119,8 @@ static fm_addr make_bytes(const void *data, uint32_t len)
 
 static fm_addr make_code(const char *name, uint32_t flags)
 {
-    static const uint8_t bytecode[64] = { 151, 0, 9, 0 }, table[] = { 0x80, 0x04, 0xd8, 0x04, 0x05 };
+    static const uint8_t bytecode[64] = { 151, 0, 9, 0 },
+                         table[] = { 0x80, 0x04, 0xd8, 0x04, 0x05 };
     const struct fm_layout *l = image.l;
     fm_addr text = make_text(name), file = make_text("app.py");
     fm_addr lines = make_bytes(table, sizeof table);
@@ -266,7 +267,8 @@ static fm_addr make_modules(const fm_addr *codes)
 {
     const struct fm_layout *l = image.l;
     fm_addr coroutine = make_object(make_type("coroutine", 0), 512);
-    fm_addr task = make_object(make_type("_asyncio.Task", 0), 256), weak = make_object(int_type, 64);
+    fm_addr task = make_object(make_type("_asyncio.Task", 0), 256),
+            weak = make_object(int_type, 64);
     fm_addr module = make_object(int_type, 64);
     if (l->frames == FM_FRAMES_HEAP) {
         fm_addr frame = make_object(code_type, l->frame_size + 64);
@@ -319,8 +321,9 @@ enum { PATCH_BYTES = 8 };
 /* Word (2 bytes), after how many reads (2), kind (1), value (3). */
 static void apply(const uint8_t *patch)
 {
-    static const uint64_t limits[] = { 0,         1,          7,         8,          UINT64_MAX, INT64_MAX,
-                                       UINT32_MAX, INT32_MAX, 1u << 20, UINT64_MAX << 3, 64u << 20, 24 };
+    static const uint64_t limits[] = { 0,         1,          7,         8,        UINT64_MAX,
+                                       INT64_MAX, UINT32_MAX, INT32_MAX, 1u << 20, UINT64_MAX << 3,
+                                       64u << 20, 24 };
     uint32_t place = image.words[(patch[0] | patch[1] << 8) % image.n_words];
     uint32_t value = patch[5] | patch[6] << 8 | (uint32_t)patch[7] << 16;
     uint64_t word;
@@ -384,11 +387,11 @@ static void measure(struct fm_layout *l)
     l->interp_size = l->thread_size = l->frame_size = l->code_size = 0;
 #define X(field)                                                                                   \
     {                                                                                              \
-        uint32_t *size = strncmp(#field, "interp_", 7) == 0 ? &l->interp_size                      \
+        uint32_t *size = strncmp(#field, "interp_", 7) == 0   ? &l->interp_size                    \
                          : strncmp(#field, "thread_", 7) == 0 ? &l->thread_size                    \
-                         : strncmp(#field, "frame_", 6) == 0 ? &l->frame_size                      \
-                         : strncmp(#field, "code_", 5) == 0 ? &l->code_size                        \
-                                                            : NULL;                                \
+                         : strncmp(#field, "frame_", 6) == 0  ? &l->frame_size                     \
+                         : strncmp(#field, "code_", 5) == 0   ? &l->code_size                      \
+                                                              : NULL;                                \
         if (size && size != &l->field && l->field != FM_ABSENT && l->field < 65536 &&              \
             l->field + 8 > *size)                                                                  \
             *size = l->field + 8;                                                                  \
@@ -410,9 +413,12 @@ static struct fm_target *make_target(const struct fm_layout *layout, fm_addr run
     t->runtime.at = runtime;
     t->runtime.version_hex = layout->version_hex;
     t->runtime.layout = *layout;
-    t->options = (struct fm_target_options){ .way = FM_WAY_PLAIN, .tasks = true, .interval_ns = 200000000 };
+    t->options =
+        (struct fm_target_options){ .way = FM_WAY_PLAIN, .tasks = true, .interval_ns = 200000000 };
     fm_codes_init(&t->codes, &t->remote, &t->runtime.layout);
-    t->looker = (struct fm_looker){ .remote = &t->remote, .layout = &t->runtime.layout, .codes = &t->codes };
+    t->looker = (struct fm_looker){ .remote = &t->remote,
+                                    .layout = &t->runtime.layout,
+                                    .codes = &t->codes };
     t->fds = fm_fd_kinds_new(t->pid);
     t->details = fm_strings_new();
     t->tasks = fm_task_reader_new(&t->runtime, &t->remote, NULL);
@@ -423,16 +429,18 @@ static struct fm_target *make_target(const struct fm_layout *layout, fm_addr run
 static void expect_honest(const struct fm_target *t)
 {
     unsigned minor = fm_layout_minor(&t->runtime.layout);
-    size_t threads = 1; /* the other one has no thread of the kernel */
-    size_t tasks = minor < 14 ? 1 : 0;   /* later ones need a file with .AsyncioDebug */
+    size_t threads = 1;                /* the other one has no thread of the kernel */
+    size_t tasks = minor < 14 ? 1 : 0; /* later ones need a file with .AsyncioDebug */
     size_t whole = 0;
     for (size_t i = 0; i < t->tally.rows.len; i++)
         whole += t->tally.rows.data[i].n == 7 && !t->tally.rows.data[i].partial;
     if (t->live.len != threads || whole != threads || t->tally.rows.len != threads + tasks ||
         t->counts.samples != 3 * threads || t->counts.partial || t->counts.lost) {
-        fprintf(stderr, "honest memory of 3.%u: %zu threads, %zu rows, %zu whole; %lu samples, %lu partial, %lu lost\n",
-                minor, t->live.len, t->tally.rows.len, whole, (unsigned long)t->counts.samples,
-                (unsigned long)t->counts.partial, (unsigned long)t->counts.lost);
+        fprintf(
+            stderr,
+            "honest memory of 3.%u: %zu threads, %zu rows, %zu whole; %lu samples, %lu partial, %lu lost\n",
+            minor, t->live.len, t->tally.rows.len, whole, (unsigned long)t->counts.samples,
+            (unsigned long)t->counts.partial, (unsigned long)t->counts.lost);
         abort();
     }
 }
@@ -487,9 +495,14 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     fm_buffer_add_char(out, (char)(n % FM_COUNT(layout_tables)));
     for (unsigned i = 0; i < 12 * (n / FM_COUNT(layout_tables)); i++) {
         uint32_t mix = (i + 1) * 2654435761u + n * 40503u;
-        uint8_t patch[PATCH_BYTES] = { (uint8_t)mix, (uint8_t)(mix >> 8 & 3), (uint8_t)(i * 9), 0,
-                                       (uint8_t)(i % 3 ? 0 : mix >> 16), (uint8_t)(mix >> 24),
-                                       (uint8_t)(mix >> 5), 0 };
+        uint8_t patch[PATCH_BYTES] = { (uint8_t)mix,
+                                       (uint8_t)(mix >> 8 & 3),
+                                       (uint8_t)(i * 9),
+                                       0,
+                                       (uint8_t)(i % 3 ? 0 : mix >> 16),
+                                       (uint8_t)(mix >> 24),
+                                       (uint8_t)(mix >> 5),
+                                       0 };
         fm_buffer_add(out, patch, sizeof patch);
     }
     return true;

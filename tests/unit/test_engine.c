@@ -17,12 +17,12 @@
 #include <stdlib.h>
 
 #include "base/crc32c.h"
-#include "record/capture/format.h"
 #include "engine.h"
 #include "layers.h"
+#include "record/capture/format.h"
 #include "record/model/file.h"
-#include "show/report/sampling.h"
 #include "scratch_file.h"
+#include "show/report/sampling.h"
 #include "view.h"
 
 static struct fm_profile *example(void)

@@ -60,8 +60,13 @@ static void add_samples(struct fm_profile *p, uint32_t process)
     fm_vec_push(&p->samples.spots, spot);
     spot.process = FM_NONE;
     fm_vec_push(&p->samples.spots, spot);
-    struct fm_wait wait = { process, fx_function(p, "main"), 110, FM_STATE_NETWORK,
-                            fm_profile_string(p, "tcp 127.0.0.1:80"), 4, INT64_MAX };
+    struct fm_wait wait = { process,
+                            fx_function(p, "main"),
+                            110,
+                            FM_STATE_NETWORK,
+                            fm_profile_string(p, "tcp 127.0.0.1:80"),
+                            4,
+                            INT64_MAX };
     fm_vec_push(&p->samples.waits, wait);
     wait.state = FM_STATE_OTHER;
     wait.detail = 0;
@@ -681,13 +686,13 @@ static void test_line_nonsense(void **state)
     (void)state;
     struct forged f;
     forge_begin(&f);
-    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 3, 0, 0, 5);                    /* not even hits */
-    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 1, 2, 0, 0);                 /* no count */
-    BLOCK(&f, FM_BLOCK_LINE_UNIT, 0, 1, 1, 0);                      /* no unit */
-    BLOCK(&f, FM_BLOCK_LINE_UNIT, 0, 1, 1, 0x7ff8000000000000u);    /* not a number */
+    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 3, 0, 0, 5);                 /* not even hits */
+    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 1, 2, 0, 0);              /* no count */
+    BLOCK(&f, FM_BLOCK_LINE_UNIT, 0, 1, 1, 0);                   /* no unit */
+    BLOCK(&f, FM_BLOCK_LINE_UNIT, 0, 1, 1, 0x7ff8000000000000u); /* not a number */
     BLOCK(&f, FM_BLOCK_LINES, 0, 1, 4, 1, 0, 5, 2);
-    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 4, 1, 0, 6, 2);                 /* defined again */
-    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 1, 3, 99, 0, 1);             /* of no line */
+    BLOCK(&f, FM_BLOCK_LINES, 0, 1, 4, 1, 0, 6, 2);                           /* defined again */
+    BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 1, 3, 99, 0, 1);                       /* of no line */
     BLOCK(&f, FM_BLOCK_LINE_VISITS, 0, 2, 3, 0, 0, 0, 0, UINT32_MAX - 1u, 5); /* too many: stays */
     BLOCK(&f, FM_BLOCK_LINES, 1, 2, 4, 9, 1, 0, 44, 5, 5, 2, 2); /* unknown process, function */
     BLOCK(&f, FM_BLOCK_LINE_MARKS, 0, 1, 1, 44);
@@ -758,13 +763,13 @@ static void test_sample_nonsense(void **state)
     (void)state;
     struct forged f;
     forge_begin(&f);
-    BLOCK(&f, FM_BLOCK_SPOTS, 0, 1, 6, 1, 0, 5, 5, 1, 2);        /* no number of samples */
-    BLOCK(&f, FM_BLOCK_WAITS, 0, 1, 5, 1, 0, 5, 3, 1);           /* none either */
-    BLOCK(&f, FM_BLOCK_LINE_STATES, 0, 1, 1, 0);                 /* none either */
-    BLOCK(&f, FM_BLOCK_LINE_STATES, 0, 1, 3, 99, 2, 2);          /* of no line: left out */
-    BLOCK(&f, FM_BLOCK_SPOTS, 0, 2, 8, 1, 1, 0, 0, 5, 5, 5, 5, 1, 1, 2, 2, 2, 4,
-          UINT64_MAX - 1, 4); /* the same twice, together more than fits: stays */
-    BLOCK(&f, FM_BLOCK_WAITS, 0, 1, 7, 9, 44, 5, 3, 93, 2, 2);   /* everything unknown */
+    BLOCK(&f, FM_BLOCK_SPOTS, 0, 1, 6, 1, 0, 5, 5, 1, 2); /* no number of samples */
+    BLOCK(&f, FM_BLOCK_WAITS, 0, 1, 5, 1, 0, 5, 3, 1);    /* none either */
+    BLOCK(&f, FM_BLOCK_LINE_STATES, 0, 1, 1, 0);          /* none either */
+    BLOCK(&f, FM_BLOCK_LINE_STATES, 0, 1, 3, 99, 2, 2);   /* of no line: left out */
+    BLOCK(&f, FM_BLOCK_SPOTS, 0, 2, 8, 1, 1, 0, 0, 5, 5, 5, 5, 1, 1, 2, 2, 2, 4, UINT64_MAX - 1,
+          4); /* the same twice, together more than fits: stays */
+    BLOCK(&f, FM_BLOCK_WAITS, 0, 1, 7, 9, 44, 5, 3, 93, 2, 2); /* everything unknown */
     struct fm_profile *p = forge_load(&f);
     assert_int_equal(fx_note(p, "damaged"), 3); /* blocks */
     assert_int_equal(p->samples.spots.len, 1);
@@ -821,10 +826,9 @@ int main(void)
         cmocka_unit_test(test_undefined_ids),    cmocka_unit_test(test_nonsense_blocks),
         cmocka_unit_test(test_values),           cmocka_unit_test(test_missing_block),
         cmocka_unit_test(test_lost_nodes),       cmocka_unit_test(test_no_space),
-        cmocka_unit_test(test_many_lines),
-        cmocka_unit_test(test_line_bytes),       cmocka_unit_test(test_line_nonsense),
-        cmocka_unit_test(test_sample_bytes),     cmocka_unit_test(test_sample_nonsense),
-        cmocka_unit_test(test_no_samples_no_bytes),
+        cmocka_unit_test(test_many_lines),       cmocka_unit_test(test_line_bytes),
+        cmocka_unit_test(test_line_nonsense),    cmocka_unit_test(test_sample_bytes),
+        cmocka_unit_test(test_sample_nonsense),  cmocka_unit_test(test_no_samples_no_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,17 +72,17 @@ static void test_pep657(void **state)
 {
     (void)state;
     const uint8_t table[] = {
-        0x80 | 0 << 3 | 0, 0x00,                   /* short: 1 unit, column 0 to 0 */
-        0x80 | 9 << 3 | 1, 7 << 4 | 15,            /* short: 2 units, column 79 to 94 */
-        0x80 | 10 << 3 | 0, 90, 100,               /* same line, columns 90 to 100 */
-        0x80 | 12 << 3 | 0, 4, 127,                /* 2 lines on, columns 4 to 127 */
-        0x80 | 13 << 3 | 0, 7,                     /* 3 lines back, no columns */
-        0x80 | 15 << 3 | 7,                        /* 8 units without a position */
+        0x80 | 0 << 3 | 0, 0x00,        /* short: 1 unit, column 0 to 0 */
+        0x80 | 9 << 3 | 1, 7 << 4 | 15, /* short: 2 units, column 79 to 94 */
+        0x80 | 10 << 3 | 0, 90, 100,    /* same line, columns 90 to 100 */
+        0x80 | 12 << 3 | 0, 4, 127,     /* 2 lines on, columns 4 to 127 */
+        0x80 | 13 << 3 | 0, 7,          /* 3 lines back, no columns */
+        0x80 | 15 << 3 | 7,             /* 8 units without a position */
         /* 100 lines on (varint 200), 1 line more, columns 4095 and 0 (varints 4096 and 1) */
-        0x80 | 14 << 3 | 0, 0x40 | 8, 3, 1, 0x40, 0x40, 1, 1,
-        0x80 | 14 << 3 | 0, 0, 0, 0, 0,            /* the long form without columns */
+        0x80 | 14 << 3 | 0, 0x40 | 8, 3, 1, 0x40, 0x40, 1, 1, 0x80 | 14 << 3 | 0, 0, 0, 0,
+        0, /* the long form without columns */
     };
-#define AT(unit) position_in(FM_TABLE_PEP657, table, sizeof table, 10, 100, (unit) * 2)
+#define AT(unit) position_in(FM_TABLE_PEP657, table, sizeof table, 10, 100, (unit)*2)
     check_position(AT(0), 10, 10, 1, 1);
     check_position(AT(1), 10, 10, 80, 95);
     check_position(AT(2), 10, 10, 80, 95);

@@ -449,15 +449,23 @@ static void test_hostile_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample),         cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_lines),          cmocka_unit_test(test_what_was_recorded),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_what_was_recorded),
         cmocka_unit_test(test_hostile_lines),
-        cmocka_unit_test(test_losses),         cmocka_unit_test(test_twins),
-        cmocka_unit_test(test_more_file),      cmocka_unit_test(test_file_state),
-        cmocka_unit_test(test_not_a_store),    cmocka_unit_test(test_cut_everywhere),
-        cmocka_unit_test(test_hostile_nodes),  cmocka_unit_test(test_unknown_function),
-        cmocka_unit_test(test_huge_numbers),   cmocka_unit_test(test_hostile_chunks),
-        cmocka_unit_test(test_hostile_stacks), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_more_file),
+        cmocka_unit_test(test_file_state),
+        cmocka_unit_test(test_not_a_store),
+        cmocka_unit_test(test_cut_everywhere),
+        cmocka_unit_test(test_hostile_nodes),
+        cmocka_unit_test(test_unknown_function),
+        cmocka_unit_test(test_huge_numbers),
+        cmocka_unit_test(test_hostile_chunks),
+        cmocka_unit_test(test_hostile_stacks),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "watch/cpython/marks.h"
 #include "base/library.h"
+#include "watch/cpython/marks.h"
 #include "watch/os/elf.h"
 #include "watch/os/exit_status.h"
 #include "watch/os/image.h"
@@ -66,10 +66,15 @@ static void test_maps_refuse(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "x", "00400000", "00400000-\n", "00400000-00300000 r--p 0 0:0 0 \n",
-        "00400000-00401000 r- 0 0:0 0\n", "00400000-00401000 r--p 0 00:00\n",
+        "x",
+        "00400000",
+        "00400000-\n",
+        "00400000-00300000 r--p 0 0:0 0 \n",
+        "00400000-00401000 r- 0 0:0 0\n",
+        "00400000-00401000 r--p 0 00:00\n",
         "00400000-00401000 r--p 0 00:00 \n00401000-00402000 r--p 0 00:00 0\n",
-        "00400000-00401000 r--p\n0 00:00 0\n", "-1-2 r--p 0 00:00 0\n",
+        "00400000-00401000 r--p\n0 00:00 0\n",
+        "-1-2 r--p 0 00:00 0\n",
         "fffffffffffffffff-ffffffffffffffffff r--p 0 00:00 0\n",
     };
     for (size_t i = 0; i < FM_COUNT(bad); i++) {
@@ -136,8 +141,6 @@ static void test_remote_gone(void **state)
 }
 
 /* ---- images ---- */
-
-
 
 /* Against the dynamic linker's own answer: where libc's functions and data lie. */
 static void test_image_of_libc(void **state)
@@ -447,7 +450,8 @@ static void test_library_is_loaded_when_needed(void **state)
     } math;
     static const char *const names[] = { "cos", "sqrt" };
     struct fm_error err = FM_ERROR_INIT;
-    assert_int_equal(fm_library_load(&math, 2, names, "libm.so.6", "Mathematics", "libc6", &err), 0);
+    assert_int_equal(fm_library_load(&math, 2, names, "libm.so.6", "Mathematics", "libc6", &err),
+                     0);
     assert_true(math.cos(0) == 1 && math.sqrt(9) == 3);
 }
 
@@ -459,10 +463,12 @@ static void test_library_that_is_not_there(void **state)
     struct fm_error err = FM_ERROR_INIT;
     assert_int_equal(fm_library_load(pointers, 1, names, "libnone.so.9", "None", "libnone9", &err),
                      FM_UNSUPPORTED);
-    assert_string_equal(err.text, "None is not here (libnone.so.9); install it (Debian, Ubuntu: libnone9)");
+    assert_string_equal(err.text,
+                        "None is not here (libnone.so.9); install it (Debian, Ubuntu: libnone9)");
     struct fm_error other = FM_ERROR_INIT;
-    assert_int_equal(fm_library_load(pointers, 1, names, "libm.so.6", "Mathematics", "libc6", &other),
-                     FM_UNSUPPORTED);
+    assert_int_equal(
+        fm_library_load(pointers, 1, names, "libm.so.6", "Mathematics", "libc6", &other),
+        FM_UNSUPPORTED);
     assert_string_equal(other.text, "Mathematics (libm.so.6) lacks fm_no_such_function");
 }
 

@@ -40,7 +40,9 @@ static void numbers(void **state)
         size_t len;
         int64_t value;
     } cases[] = {
+/* clang-format off */
 #define CASE(bytes, value) { bytes, sizeof(bytes) - 1, value }
+        /* clang-format on */
         CASE("i\0\0\0\0", 0),
         CASE("i\xff\xff\xff\xff", -1),
         CASE("i\0\0\0\x80", INT32_MIN),
@@ -94,7 +96,9 @@ static void texts(void **state)
         size_t len;
         const char *text;
     } cases[] = {
+/* clang-format off */
 #define CASE(bytes, text) { bytes, sizeof(bytes) - 1, text }
+        /* clang-format on */
         CASE("z\2ab", "ab"),
         CASE("Z\2ab", "ab"),
         CASE("a\2\0\0\0ab", "ab"),

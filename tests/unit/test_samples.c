@@ -387,8 +387,15 @@ static void test_keep_states_beside_calls(void **state)
     fm_profile_add(p, FM_METRIC_STATE_C, top, 30);
     p->processes.data[0].calls = p->processes.data[0].sampled = true;
     struct fm_line *row = fm_lines_add(&p->lines, 0, fx_function(p, "main"), 10, true);
-    *row = (struct fm_line){ .func = row->func, .line = 10, .hits = 4, .total_ns = 100, .self_ns = 100,
-                             .min_ns = 1, .max_ns = 50, .samples = 5, .histogram = row->histogram,
+    *row = (struct fm_line){ .func = row->func,
+                             .line = 10,
+                             .hits = 4,
+                             .total_ns = 100,
+                             .self_ns = 100,
+                             .min_ns = 1,
+                             .max_ns = 50,
+                             .samples = 5,
+                             .histogram = row->histogram,
                              .state_ns = { [FM_STATE_PYTHON] = 20, [FM_STATE_C] = 30 } };
     struct fm_flat *flat = fm_flat_new(p, NULL);
     assert_true(flat->beside && !flat->states && !flat->sampled);
@@ -489,12 +496,18 @@ static void test_states_as_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flat),        cmocka_unit_test(test_flat_mixed),
-        cmocka_unit_test(test_fold),        cmocka_unit_test(test_filter_and_root),
-        cmocka_unit_test(test_sort),        cmocka_unit_test(test_append),
-        cmocka_unit_test(test_lines),       cmocka_unit_test(test_reshaping),
-        cmocka_unit_test(test_keep_states), cmocka_unit_test(test_keep_states_scales),
-        cmocka_unit_test(test_error),       cmocka_unit_test(test_states_as_text),
+        cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_flat_mixed),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_filter_and_root),
+        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_reshaping),
+        cmocka_unit_test(test_keep_states),
+        cmocka_unit_test(test_keep_states_scales),
+        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_states_as_text),
         cmocka_unit_test(test_keep_states_beside_calls),
         cmocka_unit_test(test_partial_is_no_evidence),
     };

@@ -8,7 +8,7 @@
 
 #include "commands/save_times.h"
 
-#define S 1000000000ull
+#define S  1000000000ull
 #define MS 1000000ull
 
 static void test_intervals_grow(void **state)

@@ -71,15 +71,27 @@ static void test_senseless_lines(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "", "\n", "runnin\n", "running \n", "running\n\n", " running\n", "-", "-\n", "-1\n",
-        "-1 0x1\n", "-1 0x1 0x2 0x3\n", "--1 0x1 0x2\n", "x 0x1 0x2\n", "0\n",
-        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6\n",             /* one too few */
-        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 0x8\n",     /* one too many */
-        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 \n",        /* something behind */
-        "0  0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7\n",        /* two spaces */
-        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x\n",          /* no digits */
-        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 7\n",           /* no 0x */
-        "0 0x0 0x1 0xG 0x3 0x4 0x5 0x6 0x7\n",         /* not hexadecimal */
+        "",
+        "\n",
+        "runnin\n",
+        "running \n",
+        "running\n\n",
+        " running\n",
+        "-",
+        "-\n",
+        "-1\n",
+        "-1 0x1\n",
+        "-1 0x1 0x2 0x3\n",
+        "--1 0x1 0x2\n",
+        "x 0x1 0x2\n",
+        "0\n",
+        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6\n",                     /* one too few */
+        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 0x8\n",             /* one too many */
+        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 \n",                /* something behind */
+        "0  0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7\n",                /* two spaces */
+        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x\n",                  /* no digits */
+        "0 0x0 0x1 0x2 0x3 0x4 0x5 0x6 7\n",                   /* no 0x */
+        "0 0x0 0x1 0xG 0x3 0x4 0x5 0x6 0x7\n",                 /* not hexadecimal */
         "0 0x00000000000000001 0x1 0x2 0x3 0x4 0x5 0x6 0x7\n", /* 17 digits */
         "12345678901 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7\n",
     };
@@ -176,8 +188,8 @@ static void test_files(void **state)
     char path[] = "/tmp/fathom-state-XXXXXX", text[100];
     int file = mkstemp(path);
     int folder = open("/tmp", O_RDONLY | O_DIRECTORY);
-    static const long calls[] = { SYS_read, SYS_write, SYS_pread64, SYS_fsync, SYS_fdatasync,
-                                  SYS_writev, SYS_fallocate, SYS_getdents64 };
+    static const long calls[] = { SYS_read,      SYS_write,  SYS_pread64,   SYS_fsync,
+                                  SYS_fdatasync, SYS_writev, SYS_fallocate, SYS_getdents64 };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         assert_int_equal(state_of(calls[i], (uint64_t)file, 0), FM_STATE_DISK);
         assert_int_equal(state_of(calls[i], (uint64_t)folder, 0), FM_STATE_DISK);
@@ -281,7 +293,8 @@ static int bound(int family, int type, uint16_t *port)
 
 static int connected(int type, uint16_t to, uint16_t *port)
 {
-    struct sockaddr_in far = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001),
+    struct sockaddr_in far = { .sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(0x7f000001),
                                .sin_port = htons(to) };
     int fd = bound(AF_INET, type, port);
     assert_int_equal(connect(fd, (struct sockaddr *)&far, sizeof far), 0);
@@ -438,8 +451,17 @@ static void test_keys(void **state)
 
 /* ---- a real process that blocks */
 
-static void block_sleep(int fd) { (void)fd; for (;;) sleep(1000); }
-static void block_read(int fd) { char c; (void)!read(fd, &c, 1); }
+static void block_sleep(int fd)
+{
+    (void)fd;
+    for (;;)
+        sleep(1000);
+}
+static void block_read(int fd)
+{
+    char c;
+    (void)!read(fd, &c, 1);
+}
 static void block_futex(int fd)
 {
     static int word;

@@ -10,16 +10,23 @@ static uint32_t process(struct fm_profile *p, uint32_t pid, uint64_t start_ns, u
                         bool sampled)
 {
     uint32_t index = fm_profile_process(
-        p, &(struct fm_process){ .pid = pid, .start_ns = start_ns, .end_ns = end_ns,
-                                 .exit_status = sampled ? -1 : 0, .profiled = true,
-                                 .calls = !sampled, .sampled = sampled,
+        p, &(struct fm_process){ .pid = pid,
+                                 .start_ns = start_ns,
+                                 .end_ns = end_ns,
+                                 .exit_status = sampled ? -1 : 0,
+                                 .profiled = true,
+                                 .calls = !sampled,
+                                 .sampled = sampled,
                                  .sample_interval_ns = sampled ? MS : 0,
-                                 .sample_rounds = sampled ? 10 : 0, .samples = sampled ? 9 : 0,
+                                 .sample_rounds = sampled ? 10 : 0,
+                                 .samples = sampled ? 9 : 0,
                                  .samples_lost = sampled ? 1 : 0,
                                  .version = fm_profile_string(p, sampled ? "3.13.0" : "3.13.1") });
-    uint32_t thread = fm_profile_thread(
-        p, &(struct fm_thread){ .process = index, .tid = pid, .start_ns = start_ns,
-                                .name = fm_profile_string(p, "MainThread") });
+    uint32_t thread =
+        fm_profile_thread(p, &(struct fm_thread){ .process = index,
+                                                  .tid = pid,
+                                                  .start_ns = start_ns,
+                                                  .name = fm_profile_string(p, "MainThread") });
     return p->threads.data[thread].root;
 }
 
@@ -220,11 +227,14 @@ static void test_threads(void **state)
 
     process(samples, 7, 1000, 9000, true);
     thread.start_ns = 3100;
-    sampled_node(samples, samples->threads.data[fm_profile_thread(samples, &thread)].root, "w", 2, 2);
+    sampled_node(samples, samples->threads.data[fm_profile_thread(samples, &thread)].root, "w", 2,
+                 2);
     thread.name = fm_profile_string(samples, "tasks");
-    sampled_node(samples, samples->threads.data[fm_profile_thread(samples, &thread)].root, "t", 3, 3);
+    sampled_node(samples, samples->threads.data[fm_profile_thread(samples, &thread)].root, "t", 3,
+                 3);
     thread.tid = 71;
-    sampled_node(samples, samples->threads.data[fm_profile_thread(samples, &thread)].root, "u", 1, 1);
+    sampled_node(samples, samples->threads.data[fm_profile_thread(samples, &thread)].root, "u", 1,
+                 1);
     fm_profile_unite_samples(exact, samples);
     assert_int_equal(exact->threads.len, 5);
     assert_int_equal(fx_child(exact, exact->threads.data[first].root, "w"), FM_NONE);
@@ -255,8 +265,9 @@ static void test_tasks(void **state)
         fm_profile_add(samples, FM_METRIC_TOTAL, s_root, 10 * MS);
         uint32_t s_top = sampled_node(samples, s_root, "main", 9, 10);
         sampled_node(samples, s_top, "sleep", 1, 1);
-        struct fm_thread tasks = { .process = 0, .tid = 7, .start_ns = 1000,
-                                   .name = fm_profile_string(samples, "tasks") };
+        struct fm_thread tasks = {
+            .process = 0, .tid = 7, .start_ns = 1000, .name = fm_profile_string(samples, "tasks")
+        };
         uint32_t t_root = samples->threads.data[fm_profile_thread(samples, &tasks)].root;
         fm_profile_add(samples, FM_METRIC_TOTAL, t_root, 40 * MS);
         sampled_node(samples, sampled_node(samples, t_root, "job", 0, 40), "sleep", 40, 40);
@@ -345,9 +356,18 @@ static void test_spots_waits_and_notes(void **state)
     fx_function(exact, "other"); /* so that the numbers of functions differ */
     process(samples, 7, 1000, 9000, true);
     uint32_t f = fx_function(samples, "f");
-    struct fm_spot spot = { .func = f, .line = 3, .end_line = 3, .column = 5, .end_column = 9,
-                            .samples = 2, .ns = 2 * MS };
-    struct fm_wait wait = { .func = f, .line = 3, .state = FM_STATE_DISK, .samples = 1, .ns = MS,
+    struct fm_spot spot = { .func = f,
+                            .line = 3,
+                            .end_line = 3,
+                            .column = 5,
+                            .end_column = 9,
+                            .samples = 2,
+                            .ns = 2 * MS };
+    struct fm_wait wait = { .func = f,
+                            .line = 3,
+                            .state = FM_STATE_DISK,
+                            .samples = 1,
+                            .ns = MS,
                             .detail = fm_profile_string(samples, "/srv/file") };
     fm_vec_push(&samples->samples.spots, spot);
     fm_vec_push(&samples->samples.waits, wait);

@@ -48,7 +48,8 @@ static int show_code(const struct fm_remote *remote, const struct fm_layout *lay
 }
 
 /* One frame; the address of the one that called it. */
-static fm_addr show_frame(const struct fm_remote *remote, const struct fm_layout *layout, fm_addr at)
+static fm_addr show_frame(const struct fm_remote *remote, const struct fm_layout *layout,
+                          fm_addr at)
 {
     uint8_t *frame = malloc(layout->frame_size);
     fm_addr previous = 0, code_at;
@@ -79,7 +80,10 @@ static fm_addr show_frame(const struct fm_remote *remote, const struct fm_layout
     bool inside = fm_code_offset(&code, layout, instr, &offset);
     printf("frame ");
     print_text(code.name);
-    printf("%d ", inside && offset >= 0 ? (int)(fm_layout_opcode_kind(layout, code.bytecode[offset]) & FM_OPCODE_RUNS_C) : -1);
+    printf("%d ",
+           inside && offset >= 0
+               ? (int)(fm_layout_opcode_kind(layout, code.bytecode[offset]) & FM_OPCODE_RUNS_C)
+               : -1);
     if (inside)
         print_position(fm_code_position(&code, layout, offset));
     else
@@ -88,7 +92,8 @@ static fm_addr show_frame(const struct fm_remote *remote, const struct fm_layout
     return previous;
 }
 
-static int show_frames(const struct fm_remote *remote, const struct fm_layout *layout, fm_addr runtime)
+static int show_frames(const struct fm_remote *remote, const struct fm_layout *layout,
+                       fm_addr runtime)
 {
     fm_addr interp = fm_remote_pointer(remote, runtime + layout->runtime_interpreters_head);
     fm_addr thread = fm_remote_pointer(remote, interp + layout->interp_threads_head);

@@ -10,10 +10,10 @@
 #include <stdio.h>
 
 #include "base/vec.h"
+#include "show/report/table.h"
 #include "watch/cpython/runtime.h"
 #include "watch/os/permits.h"
 #include "watch/os/procfs.h"
-#include "show/report/table.h"
 
 enum fm_verdict {
     FM_VERDICT_WORKS,
@@ -43,7 +43,7 @@ struct fm_doctor_process {
     int status;           /* of fm_runtime_find() */
     uint32_t version_hex; /* 0 unless found */
     bool free_threaded;
-    char *why;            /* "" if found */
+    char *why; /* "" if found */
 };
 
 struct fm_doctor {

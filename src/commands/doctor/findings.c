@@ -71,8 +71,9 @@ static void find_agents(struct fm_doctor *d)
     if (!d->agents) {
         add(d, "calls", what, FM_VERDICT_LIMITED, "%s", d->agents_missing);
     } else if (!have.len) {
-        set_command(add(d, "calls", what, FM_VERDICT_LIMITED, "no agent was built in %s", d->agents),
-                    "make");
+        set_command(
+            add(d, "calls", what, FM_VERDICT_LIMITED, "no agent was built in %s", d->agents),
+            "make");
     } else if (lack.len) {
         set_command(add(d, "calls", what, FM_VERDICT_LIMITED, "agents for %s; none for %s",
                         fm_buffer_text(&have), fm_buffer_text(&lack)),
@@ -99,8 +100,8 @@ static void find_launch(struct fm_doctor *d)
                         strerror(p->read_child)),
                     p->yama_scope >= 2 ? SYSCTL_YAMA : "sudo fathom …");
     } else {
-        add(d, "run", what, FM_VERDICT_WORKS, "samples the Pythons that it starts, " FM_LAYOUT_OLDEST
-            " to " FM_LAYOUT_NEWEST);
+        add(d, "run", what, FM_VERDICT_WORKS,
+            "samples the Pythons that it starts, " FM_LAYOUT_OLDEST " to " FM_LAYOUT_NEWEST);
     }
 }
 
@@ -109,13 +110,15 @@ static void find_attach(struct fm_doctor *d)
     const struct fm_permits *p = &d->permits;
     const char *what = "attach, top, dump";
     if (p->yama_scope == 3) {
-        add(d, "attach", what, FM_VERDICT_LIMITED, "kernel.yama.ptrace_scope is 3: forbidden to all "
+        add(d, "attach", what, FM_VERDICT_LIMITED,
+            "kernel.yama.ptrace_scope is 3: forbidden to all "
             "until the next boot; set it lower in /etc/sysctl.d and boot again");
     } else if (p->yama_scope > 0 && !p->ptrace_capable) {
         set_command(add(d, "attach", what, FM_VERDICT_LIMITED,
                         "kernel.yama.ptrace_scope is %d: only %s may read a process; use sudo "
-                        "fathom …, or allow it:", p->yama_scope,
-                        p->yama_scope == 1 ? "its parent" : "root"), SYSCTL_YAMA);
+                        "fathom …, or allow it:",
+                        p->yama_scope, p->yama_scope == 1 ? "its parent" : "root"),
+                    SYSCTL_YAMA);
     } else if (!p->proc || p->read_child) {
         add(d, "attach", what, FM_VERDICT_LIMITED, "as above");
     } else {
@@ -132,9 +135,9 @@ static void find_others(struct fm_doctor *d)
         add(d, "others", what, FM_VERDICT_WORKS, "by the capability SYS_PTRACE");
         return;
     }
-    struct fm_doctor_finding *f = add(d, "others", what, FM_VERDICT_EXTRA,
-                                      p->hidepid > 0 ? "/proc hides them (hidepid=%d)"
-                                                     : "needs root", p->hidepid);
+    struct fm_doctor_finding *f =
+        add(d, "others", what, FM_VERDICT_EXTRA,
+            p->hidepid > 0 ? "/proc hides them (hidepid=%d)" : "needs root", p->hidepid);
     set_command(f, p->root ? "start the container with --cap-add=SYS_PTRACE" : "sudo fathom …");
 }
 
@@ -144,19 +147,27 @@ static void find_way(struct fm_doctor *d)
     const struct fm_permits *p = &d->permits;
     const char *what = "stacks of one instant";
     if (!p->seat && p->prompt)
-        add(d, "way", what, FM_VERDICT_WORKS, "by sitting on the thread's processor: it is not stopped");
+        add(d, "way", what, FM_VERDICT_WORKS,
+            "by sitting on the thread's processor: it is not stopped");
     else if (!p->seat && !p->stop)
-        add(d, "way", what, FM_VERDICT_WORKS, "by sitting on the thread's processor; this kernel has no short slices (Linux "
+        add(d, "way", what, FM_VERDICT_WORKS,
+            "by sitting on the thread's processor; this kernel has no short slices (Linux "
             "6.12 has), so if looks come late the thread is stopped for some 10 µs instead");
     else if (!p->stop)
-        add(d, "way", what, FM_VERDICT_WORKS, "by stopping the thread for some 10 µs, as sitting on its processor is "
-            "refused (%s)", strerror(p->seat));
+        add(d, "way", what, FM_VERDICT_WORKS,
+            "by stopping the thread for some 10 µs, as sitting on its processor is "
+            "refused (%s)",
+            strerror(p->seat));
     else if (!p->seat)
-        add(d, "way", what, FM_VERDICT_LIMITED, "this kernel has no short slices (Linux 6.12 has) and ptrace is refused (%s): "
-            "what a thread does first after it woke may be missed", strerror(p->stop));
+        add(d, "way", what, FM_VERDICT_LIMITED,
+            "this kernel has no short slices (Linux 6.12 has) and ptrace is refused (%s): "
+            "what a thread does first after it woke may be missed",
+            strerror(p->stop));
     else
-        add(d, "way", what, FM_VERDICT_LIMITED, "best effort: sitting on a processor is refused (%s), stopping a thread "
-            "too", strerror(p->seat));
+        add(d, "way", what, FM_VERDICT_LIMITED,
+            "best effort: sitting on a processor is refused (%s), stopping a thread "
+            "too",
+            strerror(p->seat));
 }
 
 static void find_states(struct fm_doctor *d, int failed)

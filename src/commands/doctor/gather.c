@@ -19,7 +19,7 @@
 #include "watch/os/locate.h"
 #include "watch/os/path.h"
 
-#define PYTHONS_LIMIT 64
+#define PYTHONS_LIMIT   64
 #define PROCESSES_LIMIT 200
 
 /* ---- the machine ---- */
@@ -212,7 +212,8 @@ static bool is_interesting(int status, const struct fm_proc *process)
 {
     if (status == FM_FORBIDDEN)
         return strncmp(process->name, "python", 6) == 0;
-    return status == 0 || status == FM_UNSUPPORTED || status == FM_NOT_READY || status == FM_DAMAGED;
+    return status == 0 || status == FM_UNSUPPORTED || status == FM_NOT_READY ||
+           status == FM_DAMAGED;
 }
 
 static void look_at_process(struct fm_doctor *d, pid_t pid)
@@ -229,7 +230,9 @@ static void look_at_process(struct fm_doctor *d, pid_t pid)
     if (!is_interesting(status, &process))
         return;
     struct fm_doctor_process found = {
-        .pid = pid, .uid = process.uid, .status = status,
+        .pid = pid,
+        .uid = process.uid,
+        .status = status,
         .command = clean_text(fm_process_command(pid)),
         .version_hex = status ? 0 : d->runtime.version_hex,
         .free_threaded = !status && d->runtime.layout.free_threaded,

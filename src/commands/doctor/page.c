@@ -13,9 +13,9 @@
 #include "commands/doctor/doctor.h"
 #include "show/report/number.h"
 
-#define DEFAULT_WIDTH 100
+#define DEFAULT_WIDTH   100
 #define PROCESSES_SHOWN 30
-#define LABEL_COLUMNS 22
+#define LABEL_COLUMNS   22
 
 struct page {
     const struct fm_doctor *d;
@@ -130,8 +130,10 @@ static const char *capabilities_text(const struct fm_permits *permits)
     static const struct {
         int bit;
         const char *name;
-    } names[] = { { CAP_SYS_PTRACE, "SYS_PTRACE" }, { CAP_SYS_ADMIN, "SYS_ADMIN" },
-                  { 38, "PERFMON" }, { 40, "CHECKPOINT_RESTORE" } };
+    } names[] = { { CAP_SYS_PTRACE, "SYS_PTRACE" },
+                  { CAP_SYS_ADMIN, "SYS_ADMIN" },
+                  { 38, "PERFMON" },
+                  { 40, "CHECKPOINT_RESTORE" } };
     static char text[128];
     text[0] = '\0';
     for (size_t i = 0; i < FM_COUNT(names); i++)
@@ -152,10 +154,11 @@ static void put_permits(const struct page *p)
     put_title(p, "What the system permits");
     put_fact(p, "user", fm_permits_user(geteuid()));
     put_fact(p, "capabilities", capabilities_text(permits));
-    put_fact(p, "yama ptrace_scope", scope >= 0 && scope <= 3 ? scopes[scope]
-                                                               : "not there: no restriction");
-    put_fact(p, "seccomp", permits->seccomp >= 0 && permits->seccomp <= 2
-                               ? filters[permits->seccomp] : "unknown");
+    put_fact(p, "yama ptrace_scope",
+             scope >= 0 && scope <= 3 ? scopes[scope] : "not there: no restriction");
+    put_fact(p, "seccomp",
+             permits->seccomp >= 0 && permits->seccomp <= 2 ? filters[permits->seccomp]
+                                                            : "unknown");
     snprintf(text, sizeof text, "%s%s%s", permits->container[0] ? permits->container : "no",
              permits->inner_pids ? ", pids of its own" : "",
              permits->user_namespace ? ", users of its own" : "");
@@ -198,8 +201,7 @@ static void put_pythons(const struct page *p)
     fm_table_release(&t);
     if (p->d->scripts)
         fprintf(p->out, "and %d %s only choose%s one of them\n", p->d->scripts,
-                p->d->scripts == 1 ? "script that" : "scripts that",
-                p->d->scripts == 1 ? "s" : "");
+                p->d->scripts == 1 ? "script that" : "scripts that", p->d->scripts == 1 ? "s" : "");
 }
 
 static void put_process_row(const struct page *p, struct fm_table *t,
@@ -257,8 +259,8 @@ static void put_process(const struct page *p)
     put_fact(p, "executable", d->exe[0] ? d->exe : "unknown");
     put_fact(p, "folder", d->cwd[0] ? d->cwd : "unknown");
     put_fact(p, "user", fm_permits_user(process->uid));
-    int64_t since_ns = (int64_t)fm_clock_read_ns(CLOCK_REALTIME) -
-                       fm_process_start_ns(process->start_ticks);
+    int64_t since_ns =
+        (int64_t)fm_clock_read_ns(CLOCK_REALTIME) - fm_process_start_ns(process->start_ticks);
     snprintf(text, sizeof text, "%s", fm_number_time(age, since_ns));
     put_fact(p, "running for", text);
     snprintf(text, sizeof text, "%d, parent %d", process->threads, (int)process->parent);

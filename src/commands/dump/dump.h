@@ -7,11 +7,11 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
+#include "record/model/states.h"
 #include "watch/cpython/code.h"
 #include "watch/cpython/locks.h"
 #include "watch/cpython/runtime.h"
 #include "watch/cpython/tasks.h"
-#include "record/model/states.h"
 #include "watch/os/corefile.h"
 #include "watch/sampler/state.h"
 

@@ -74,8 +74,9 @@ static int choose_python(struct fm_run_command *command, const char *asked, stru
             return 0;
         }
     }
-    fm_error_set(err, FM_NOT_FOUND, "there is neither python3 nor python on PATH; "
-                                    "name an interpreter with --python");
+    fm_error_set(err, FM_NOT_FOUND,
+                 "there is neither python3 nor python on PATH; "
+                 "name an interpreter with --python");
     return FM_RUN_NOT_FOUND;
 }
 
@@ -102,8 +103,10 @@ static bool is_script(const char *word, int *ret_status, struct fm_error *err)
     } else if (fm_path_is_file(word)) {
         if (names_python_itself(word))
             return true;
-        fm_error_set(err, FM_NOT_FOUND, "there is no command %s on PATH; the file of that name is "
-                                        "run by ./%s", word, word);
+        fm_error_set(err, FM_NOT_FOUND,
+                     "there is no command %s on PATH; the file of that name is "
+                     "run by ./%s",
+                     word, word);
         *ret_status = FM_RUN_NOT_FOUND;
     } else {
         fm_error_set(err, FM_NOT_FOUND, "%s is neither a file nor a command", word);

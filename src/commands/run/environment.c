@@ -11,7 +11,7 @@
 #include "watch/os/locate.h"
 #include "watch/os/path.h"
 
-#define SEPARATOR '\x1f'
+#define SEPARATOR     '\x1f'
 #define MAX_RUN_BYTES 4096 /* what the preload library accepts */
 
 /* The library's path as LD_PRELOAD can name it: a list separated by colons and spaces. Others are

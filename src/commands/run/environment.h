@@ -13,12 +13,13 @@
 #include "watch/os/folder.h"
 
 struct fm_run_environment {
-    char **entries; /* NULL-terminated, for exec */
+    char **entries;      /* NULL-terminated, for exec */
     char *preload, *run; /* the two that are ours */
 };
 
 int fm_run_environment_init(struct fm_run_environment *environment, const char *agents,
-                            const struct fm_folder *folder, const struct fm_run_options *options, struct fm_error *err);
+                            const struct fm_folder *folder, const struct fm_run_options *options,
+                            struct fm_error *err);
 void fm_run_environment_release(struct fm_run_environment *environment);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "commands/verb.h"
 
+/* clang-format off */
 static const char help[] =
     "usage: fathom run [options] app.py [arguments…]\n"
     "       fathom run [options] -m module | -c code | - [arguments…]\n"
@@ -40,6 +41,7 @@ static const char help[] =
     "                  instead of reaching the program\n"
     "\n"
     "The exit status is the program's own. See docs/run.md.\n";
+/* clang-format on */
 
 /* Collectors of the design which this version does not have are told apart from typing errors. */
 static int refuse(const char *word)
@@ -94,7 +96,8 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
         return -2;
     if (fm_option_flag("--", words, at))
         return -2;
-    if (fm_option_value("-o", words, at, &value) || fm_option_value("--output", words, at, &value)) {
+    if (fm_option_value("-o", words, at, &value) ||
+        fm_option_value("--output", words, at, &value)) {
         options->output = value;
         return value && *value ? -1 : fm_verb_usage("run", "-o needs a name");
     }

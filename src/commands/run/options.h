@@ -13,15 +13,15 @@ struct fm_run_options {
     const char *python; /* --python, NULL if not given */
     bool force, quiet;
     /* The collectors. Each parses into here; run_environment.c hands it to the agents. */
-    bool sample;          /* stacks from outside */
+    bool sample; /* stacks from outside */
     struct fm_sampler_options sampling;
-    bool calls;           /* every call */
-    bool c_calls;         /* … and every C call */
-    bool lines;           /* lines of the functions that `patterns` chooses */
-    bool split_lines;     /* physical lines, not statements */
-    char patterns[1024];  /* separated by commas; see target/agent/choose.h */
-    int flush_signal;   /* sent to the launcher, writes the recording so far; 0: none */
-    char **command;     /* NULL-terminated, at least one word */
+    bool calls;          /* every call */
+    bool c_calls;        /* … and every C call */
+    bool lines;          /* lines of the functions that `patterns` chooses */
+    bool split_lines;    /* physical lines, not statements */
+    char patterns[1024]; /* separated by commas; see target/agent/choose.h */
+    int flush_signal;    /* sent to the launcher, writes the recording so far; 0: none */
+    char **command;      /* NULL-terminated, at least one word */
 };
 
 /* −1 to go on; otherwise the exit status with which to end: help was shown, or a sentence. */

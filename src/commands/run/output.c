@@ -153,8 +153,8 @@ static int settle(struct fm_run_output *output, bool force, const struct fm_prof
         return fm_error_set(err, FM_USAGE, "-o needs the name of a file");
     output->format = fm_format_of_path(output->path);
     if (output->format && !output->format->save)
-        return fm_error_set(err, FM_UNSUPPORTED, "%s: %s can be read but not written",
-                            output->path, output->format->title);
+        return fm_error_set(err, FM_UNSUPPORTED, "%s: %s can be read but not written", output->path,
+                            output->format->title);
     bool exists = lstat(output->path, &st) == 0;
     /* The finished file is renamed onto this name: a device or folder would be lost. */
     if (stat(output->path, &st) == 0 && !S_ISREG(st.st_mode))
@@ -204,7 +204,8 @@ int fm_run_output_write(struct fm_run_output *output, const struct fm_profile *p
 {
     int rc = fm_profile_write(p, output->path, output->format, output->replace, err);
     if (rc == 0)
-        output->made = output->replace = true; /* what is there now is ours: later writes go over it */
+        /* What is there now is ours: later writes go over it. */
+        output->made = output->replace = true;
     return rc;
 }
 

@@ -25,18 +25,18 @@
 #include "commands/join.h"
 #include "commands/run/command.h"
 #include "commands/run/environment.h"
+#include "commands/run/lines.h"
 #include "commands/run/options.h"
 #include "commands/run/output.h"
-#include "commands/run/lines.h"
 #include "commands/run/samples.h"
 #include "commands/run/wait.h"
 #include "commands/verb.h"
+#include "show/report/summary.h"
 #include "watch/os/folder.h"
 #include "watch/os/locate.h"
 #include "watch/os/spawn.h"
-#include "show/report/summary.h"
 
-#define SUMMARY_ROWS 15
+#define SUMMARY_ROWS   15
 #define MAX_UNPROFILED 5 /* named one by one */
 
 /* One run, from the command line to its end. */
@@ -107,7 +107,8 @@ static int prepare(struct run *run, struct fm_error *err)
         return FM_RUN_OWN_FAILURE;
     fm_relay_mark(&run->relay);
     char **entries = run->environment.entries ? run->environment.entries : environ;
-    if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, entries, &run->relay, err) < 0)
+    if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, entries, &run->relay,
+                      err) < 0)
         return FM_RUN_OWN_FAILURE;
 
     run->facts = gather_facts(run);

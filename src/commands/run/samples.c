@@ -6,8 +6,8 @@
 #include "record/formats/format.h"
 #include "watch/os/path.h"
 
-int fm_run_samples_start(struct fm_run_samples *s, const struct fm_sampler_options *options, pid_t pid,
-                         const struct fm_folder *folder, struct fm_error *err)
+int fm_run_samples_start(struct fm_run_samples *s, const struct fm_sampler_options *options,
+                         pid_t pid, const struct fm_folder *folder, struct fm_error *err)
 {
     s->sampler = fm_sampler_new(options);
     s->path = fm_path_join(folder->path, FM_RUN_SAMPLES_FILE);

@@ -26,8 +26,8 @@ struct fm_run_samples {
 };
 
 /* Begin to watch the program `pid`, which was just launched. */
-int fm_run_samples_start(struct fm_run_samples *s, const struct fm_sampler_options *options, pid_t pid,
-                         const struct fm_folder *folder, struct fm_error *err);
+int fm_run_samples_start(struct fm_run_samples *s, const struct fm_sampler_options *options,
+                         pid_t pid, const struct fm_folder *folder, struct fm_error *err);
 
 /* When to call fm_run_samples_save() next, for a recording that outlives the launcher. */
 uint64_t fm_run_samples_due_ns(const struct fm_run_samples *s);

@@ -13,7 +13,7 @@
 struct fm_run_meanwhile {
     uint64_t (*due_ns)(void *data); /* when something is to be done next; UINT64_MAX: never */
     void (*do_due)(void *data);
-    void (*flush)(void *data);      /* the signal that is kept for the launcher arrived */
+    void (*flush)(void *data); /* the signal that is kept for the launcher arrived */
     void *data;
 };
 

@@ -17,17 +17,19 @@
 
 #include <stdint.h>
 
+/* clang-format off */
 #define FM_FILE_MAGIC "\x89" "FTHM\r\n\x1a"
-#define FM_FILE_MAGIC_BYTES 8
+/* clang-format on */
+#define FM_FILE_MAGIC_BYTES  8
 #define FM_FILE_HEADER_BYTES 16
-#define FM_FILE_MAJOR 1
+#define FM_FILE_MAJOR        1
 /* 1: lines (blocks 14 to 17, two flags of processes); 2: samples (blocks 18 to 20, a flag and seven
  * columns of processes) */
 #define FM_FILE_MINOR 2
 
-#define FM_BLOCK_SYNC 0x4b4c4246u /* "FBLK" */
+#define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24
-#define FM_BLOCK_MAX_BYTES (64u << 20) /* raw or stored: bounds what a reader allocates */
+#define FM_BLOCK_MAX_BYTES    (64u << 20) /* raw or stored: bounds what a reader allocates */
 
 enum fm_codec { FM_CODEC_NONE = 0, FM_CODEC_ZSTD = 1 };
 
@@ -40,24 +42,24 @@ enum fm_codec { FM_CODEC_NONE = 0, FM_CODEC_ZSTD = 1 };
  * does not know and takes 0 for columns that are not there.
  */
 enum fm_block_type {
-    FM_BLOCK_STRINGS = 1,   /* first id, count, count × (length, bytes); "" is id 0, unwritten */
-    FM_BLOCK_RUN = 2,       /* table: key str, value str; "command", "host", "live" … */
-    FM_BLOCK_PROCESSES = 3, /* table: see enum fm_process_column */
-    FM_BLOCK_FUNCTIONS = 4, /* table: kind, flags, line, name str, qualname str, file str, twin */
-    FM_BLOCK_THREADS = 5,   /* table: process, tid, name str, start ns, end ns, CPU ns */
-    FM_BLOCK_NODES = 6,     /* table: id − parent, function; a root: 0, thread */
-    FM_BLOCK_METRICS = 7,   /* table: name str, unit str, how to combine (enum fm_metric_kind) */
-    FM_BLOCK_VALUES = 8,    /* first node, nodes, metrics, then each metric's number, then a column
+    FM_BLOCK_STRINGS = 1,    /* first id, count, count × (length, bytes); "" is id 0, unwritten */
+    FM_BLOCK_RUN = 2,        /* table: key str, value str; "command", "host", "live" … */
+    FM_BLOCK_PROCESSES = 3,  /* table: see enum fm_process_column */
+    FM_BLOCK_FUNCTIONS = 4,  /* table: kind, flags, line, name str, qualname str, file str, twin */
+    FM_BLOCK_THREADS = 5,    /* table: process, tid, name str, start ns, end ns, CPU ns */
+    FM_BLOCK_NODES = 6,      /* table: id − parent, function; a root: 0, thread */
+    FM_BLOCK_METRICS = 7,    /* table: name str, unit str, how to combine (enum fm_metric_kind) */
+    FM_BLOCK_VALUES = 8,     /* first node, nodes, metrics, then each metric's number, then a column
                                of signed values for each; values of one node add up */
-    FM_BLOCK_SOURCES = 9,   /* table: file str, state, text str, mtime ns, bytes */
-    FM_BLOCK_NOTES = 10,    /* table: process + 1 or 0, kind str, number, text str */
-    FM_BLOCK_FLAT_ROWS = 11,  /* table, of a profile that came without a tree (pstats): function,
+    FM_BLOCK_SOURCES = 9,    /* table: file str, state, text str, mtime ns, bytes */
+    FM_BLOCK_NOTES = 10,     /* table: process + 1 or 0, kind str, number, text str */
+    FM_BLOCK_FLAT_ROWS = 11, /* table, of a profile that came without a tree (pstats): function,
                                  then signed: calls, primitive, resumes, self, total, min, max,
                                  suspended; then 1 if the numbers are samples */
-    FM_BLOCK_FLAT_EDGES = 12, /* table: caller function, callee function, then signed: calls,
+    FM_BLOCK_FLAT_EDGES = 12,  /* table: caller function, callee function, then signed: calls,
                                  primitive, self, total */
-    FM_BLOCK_END = 13,        /* the number of blocks before it: the writer finished in order */
-    FM_BLOCK_LINES = 14,      /* table: process + 1 or 0, function, line, then signed: hits, total,
+    FM_BLOCK_END = 13,         /* the number of blocks before it: the writer finished in order */
+    FM_BLOCK_LINES = 14,       /* table: process + 1 or 0, function, line, then signed: hits, total,
                                  self, min, max, suspended */
     FM_BLOCK_LINE_VISITS = 15, /* table: row of LINES, bucket (model/lines.h), visits in it */
     FM_BLOCK_LINE_MARKS = 16,  /* table: function whose lines were asked for by decorator or name */

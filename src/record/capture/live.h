@@ -25,14 +25,15 @@
 
 #include <stdint.h>
 
-#define FM_LIVE_MAGIC "FATHOMLV"
-#define FM_LIVE_VERSION 1
-#define FM_LIVE_PAGE 4096u
-#define FM_LIVE_SUFFIX ".live"          /* PID.N.live   a profiled process */
-#define FM_LIVE_MORE_SUFFIX ".more"     /* PID.N.live.more */
+#define FM_LIVE_MAGIC             "FATHOMLV"
+#define FM_LIVE_VERSION           1
+#define FM_LIVE_PAGE              4096u
+#define FM_LIVE_SUFFIX            ".live"       /* PID.N.live   a profiled process */
+#define FM_LIVE_MORE_SUFFIX       ".more"       /* PID.N.live.more */
 #define FM_LIVE_UNPROFILED_SUFFIX ".unprofiled" /* PID.N.unprofiled: a Python without an agent */
 
 /* What a process could not record, counted; index into fm_live_header.lost. */
+/* clang-format off */
 #define FM_LIVE_LOST_LIST(X)                                                                       \
     X(CONTEXTS, "calls whose own context was not kept: the limit or the memory was exhausted")     \
     X(EVENTS, "returns that matched no open call")                                                 \
@@ -40,6 +41,7 @@
     X(THREADS, "threads that share one tree because there were too many")                          \
     X(SOURCES, "sources of generated code that were too large to keep")                            \
     X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")
+/* clang-format on */
 
 enum fm_live_lost {
 #define X(name, meaning) FM_LIVE_LOST_##name,
@@ -49,10 +51,10 @@ enum fm_live_lost {
 };
 
 enum fm_live_flags {
-    FM_LIVE_C_CALLS = 1, /* C calls were recorded */
-    FM_LIVE_FORKED = 2,  /* began by fork from a profiled process */
-    FM_LIVE_ENDED = 4,   /* end_ticks was set by the process itself */
-    FM_LIVE_CALLS = 8,   /* every call was recorded, not only those of functions with lines */
+    FM_LIVE_C_CALLS = 1,   /* C calls were recorded */
+    FM_LIVE_FORKED = 2,    /* began by fork from a profiled process */
+    FM_LIVE_ENDED = 4,     /* end_ticks was set by the process itself */
+    FM_LIVE_CALLS = 8,     /* every call was recorded, not only those of functions with lines */
     FM_LIVE_LINES_ON = 16, /* lines were recorded */
 };
 
@@ -69,9 +71,10 @@ struct fm_live_header {
     uint64_t end_ticks;             /* last instant known to the process, 0 if it never said */
     /* What one event pair costs the program, in ticks * 256, measured at start in this process. */
     uint64_t cost_python_call, cost_c_call, cost_resume;
-    uint64_t own_ticks; /* spent in the agent outside events already known: starting, new contexts */
+    /* Spent in the agent outside events already known: starting, new contexts. */
+    uint64_t own_ticks;
     uint64_t cost_line; /* as the costs above, of one line */
-    uint64_t nowhere; /* in-process pointer: the node of calls without a context, in no chunk */
+    uint64_t nowhere;   /* in-process pointer: the node of calls without a context, in no chunk */
     uint64_t lost[16];
 };
 
@@ -120,8 +123,8 @@ struct fm_live_resumed {
 
 /* One open call on a thread's stack; reading a dead process credits the time until its end. */
 struct fm_live_frame {
-    uint64_t node;  /* in-process pointer to a struct fm_live_node */
-    uint64_t key;   /* code object or method definition, to match the return */
+    uint64_t node; /* in-process pointer to a struct fm_live_node */
+    uint64_t key;  /* code object or method definition, to match the return */
     uint64_t enter_ticks;
     uint64_t func; /* in-process pointer, the agent's own */
 };
@@ -150,9 +153,10 @@ struct fm_live_line {
     uint32_t func; /* as in nodes */
     uint32_t line; /* number in the file; the first line of a statement that spans several */
     uint64_t hits;
-    uint64_t total_ticks;     /* callees included; of nested activations only the outermost counts */
-    uint64_t self_ticks;      /* without recorded callees */
-    uint64_t min_ticks, max_ticks; /* of one visit, callees included; UINT64_MAX, 0: none ended yet */
+    uint64_t total_ticks; /* callees included; of nested activations only the outermost counts */
+    uint64_t self_ticks;  /* without recorded callees */
+    /* Of one visit, callees included; UINT64_MAX, 0: none ended yet. */
+    uint64_t min_ticks, max_ticks;
     uint64_t suspended_ticks; /* a generator or coroutine waited here to be resumed */
     uint32_t active, owner;   /* the agent's own: activations on this line now, and whose */
     uint32_t buckets[FM_LIVE_LINE_BUCKETS];

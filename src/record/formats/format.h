@@ -14,13 +14,14 @@
 #include "record/model/profile.h"
 
 struct fm_format {
-    const char *name;              /* "pstats" */
-    const char *title;             /* "cProfile's pstats" */
-    const char *const *suffixes;   /* NULL-terminated: ".prof", ".pstats": choose the format of -o */
-    const char *prefix;            /* NULL, or how the file's name begins: "callgrind.out." */
+    const char *name;            /* "pstats" */
+    const char *title;           /* "cProfile's pstats" */
+    const char *const *suffixes; /* NULL-terminated: ".prof", ".pstats": choose the format of -o */
+    const char *prefix;          /* NULL, or how the file's name begins: "callgrind.out." */
     /* Could these be the first bytes of a file in this format? NULL: cannot be read. */
     bool (*recognise)(const void *bytes, size_t len);
-    struct fm_profile *(*load)(const void *bytes, size_t len, const char *name, struct fm_error *err);
+    struct fm_profile *(*load)(const void *bytes, size_t len, const char *name,
+                               struct fm_error *err);
     /* Append the profile in this format to `out`. NULL: cannot be written. */
     int (*save)(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err);
 };

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "record/model/file.h"
 #include "base/output.h"
+#include "record/model/file.h"
 
 static const struct fm_format *const formats[] = {
     &fm_format_pstats,

@@ -35,8 +35,8 @@ struct walk {
     int64_t *inclusive[SAMPLED_METRICS]; /* per node, callees included; NULL: all zero */
     struct fm_flat_row *rows;            /* one per function, in this walk */
     uint32_t *active;                    /* per function: times on the stack */
-    bool timeless;                       /* this thread's time is that of samples beside exact ones */
-    struct fm_map edge_index;            /* (caller, callee) functions → edge */
+    bool timeless;            /* this thread's time is that of samples beside exact ones */
+    struct fm_map edge_index; /* (caller, callee) functions → edge */
     FM_VEC(struct fm_flat_edge) edges;
     FM_VEC(uint32_t) edge_active;
     FM_VEC(struct level) stack;

@@ -25,7 +25,7 @@
 struct fm_flat_row {
     uint32_t func;
     int64_t calls, primitive;
-    int64_t resumes;      /* part of calls */
+    int64_t resumes; /* part of calls */
     int64_t self_ns, total_ns;
     int64_t min_ns, max_ns; /* 0 if unknown */
     int64_t suspended_ns;

@@ -39,7 +39,7 @@ struct fm_line {
     int64_t suspended_ns;
     int64_t samples;                  /* of a sampled process: that ended on this line */
     int64_t state_ns[FM_STATE_COUNT]; /* … and their time by state; see model/samples.h */
-    uint32_t histogram; /* index into fm_lines.histograms, or FM_NONE */
+    uint32_t histogram;               /* index into fm_lines.histograms, or FM_NONE */
 };
 
 struct fm_line_histogram {

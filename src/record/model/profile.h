@@ -54,6 +54,7 @@ struct fm_function {
 enum fm_metric_kind { FM_COMBINE_SUM = 0, FM_COMBINE_MIN = 1, FM_COMBINE_MAX = 2 };
 
 /*        name           column title   unit    combine          of the node itself, not its callees */
+/* clang-format off */
 #define FM_METRIC_LIST(X)                                                                          \
     X(CALLS,            "calls",        "",     FM_COMBINE_SUM, 0) /* entries from the caller */   \
     X(RESUMES,          "resumes",      "",     FM_COMBINE_SUM, 0) /* re-entries of generators */  \
@@ -70,6 +71,7 @@ enum fm_metric_kind { FM_COMBINE_SUM = 0, FM_COMBINE_MIN = 1, FM_COMBINE_MAX = 2
     X(STATE_NETWORK,    "network",      "ns",   FM_COMBINE_SUM, 1)                                 \
     X(STATE_SLEEP,      "sleep",        "ns",   FM_COMBINE_SUM, 1)                                 \
     X(STATE_OTHER,      "other",        "ns",   FM_COMBINE_SUM, 1)
+/* clang-format on */
 
 enum fm_metric {
 #define X(name, title, unit, kind, self) FM_METRIC_##name,
@@ -108,22 +110,22 @@ struct fm_process {
     int32_t exit_status;                 /* as a shell shows it (128 + signal), -1 if unknown */
     bool profiled;                       /* false: a Python for which no agent was there */
     bool forked;
-    bool c_calls;                        /* C calls were recorded */
-    bool calls;                          /* every call was; false: only of functions with lines */
-    bool lines;                          /* lines were recorded */
+    bool c_calls; /* C calls were recorded */
+    bool calls;   /* every call was; false: only of functions with lines */
+    bool lines;   /* lines were recorded */
     /* Measured cost of one event pair, in picoseconds. */
     uint64_t cost_call_ps, cost_c_call_ps, cost_resume_ps;
     uint64_t cost_line_ps; /* of one line */
     uint64_t own_ns; /* what the agent took beside these: starting, new contexts and functions */
     /* Of a sampled process. */
     bool sampled;
-    uint8_t sample_mode;          /* enum fm_sample_mode: which threads were counted */
-    uint64_t sample_interval_ns;  /* asked for; 0: as fast as it goes */
-    uint64_t sample_rounds;       /* instants at which the process was looked at */
-    uint64_t samples;             /* stacks of threads kept, partial ones included */
-    uint64_t samples_partial;     /* of these: only the newest frames could be read */
-    uint64_t samples_lost;        /* threads that could not be read at all at some instant */
-    uint64_t sampler_cpu_ns;      /* processor time that watching took, outside the process */
+    uint8_t sample_mode;         /* enum fm_sample_mode: which threads were counted */
+    uint64_t sample_interval_ns; /* asked for; 0: as fast as it goes */
+    uint64_t sample_rounds;      /* instants at which the process was looked at */
+    uint64_t samples;            /* stacks of threads kept, partial ones included */
+    uint64_t samples_partial;    /* of these: only the newest frames could be read */
+    uint64_t samples_lost;       /* threads that could not be read at all at some instant */
+    uint64_t sampler_cpu_ns;     /* processor time that watching took, outside the process */
 };
 
 enum fm_sample_mode { FM_SAMPLE_WALL = 0, FM_SAMPLE_CPU = 1, FM_SAMPLE_GIL = 2 };
@@ -142,7 +144,7 @@ struct fm_note {
     uint32_t process; /* index or FM_NONE */
     uint32_t kind;    /* string id: "lost", "unprofiled", "recovered", "cut-off", … */
     uint64_t count;
-    uint32_t text;    /* string id: one sentence */
+    uint32_t text; /* string id: one sentence */
 };
 
 enum fm_source_state { FM_SOURCE_FILE = 0, FM_SOURCE_GENERATED = 1, FM_SOURCE_CHANGED = 2 };
@@ -150,7 +152,7 @@ enum fm_source_state { FM_SOURCE_FILE = 0, FM_SOURCE_GENERATED = 1, FM_SOURCE_CH
 struct fm_source {
     uint32_t file; /* string id, as in fm_function.file */
     uint8_t state;
-    uint32_t text; /* string id; 0 while only the file's time and size are known */
+    uint32_t text;                 /* string id; 0 while only the file's time and size are known */
     uint64_t mtime_ns, size_bytes; /* of the file when the program first ran it; 0 if unknown */
 };
 

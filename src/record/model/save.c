@@ -26,7 +26,7 @@ struct saver {
     const struct fm_profile *p;
     struct fm_writer writer;
     struct fm_compressor *compressor; /* NULL: blocks as they are */
-    int rc; /* 0, or the negative errno of the first failure */
+    int rc;                           /* 0, or the negative errno of the first failure */
     struct fm_buffer columns[MAX_COLUMNS];
     uint32_t rows, width; /* of the table being gathered */
     uint64_t first;
@@ -451,9 +451,7 @@ static void save_sources(struct saver *s)
 static int save(const struct fm_profile *p, int fd, struct fm_compressor *compressor,
                 struct fm_error *err)
 {
-    struct saver s = {
-        .p = p, .compressor = compressor, .next_string = 1, .strings_first = 1
-    };
+    struct saver s = { .p = p, .compressor = compressor, .next_string = 1, .strings_first = 1 };
     fm_writer_init(&s.writer, fd);
     s.string_ids = fm_calloc(fm_strings_count(p->strings), sizeof *s.string_ids);
     s.rc = fm_writer_start(&s.writer);

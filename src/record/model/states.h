@@ -6,6 +6,7 @@
 #define FM_MODEL_STATES_H
 
 /*        name       short      for people */
+/* clang-format off */
 #define FM_STATE_LIST(X)                                                                           \
     X(PYTHON,   "python",  "running Python")                                                       \
     X(C,        "c",       "running C")                                                            \
@@ -15,6 +16,7 @@
     X(NETWORK,  "network", "waiting for the network")                                              \
     X(SLEEP,    "sleep",   "sleeping")                                                             \
     X(OTHER,    "other",   "waiting for something else")
+/* clang-format on */
 
 enum fm_state {
 #define X(name, text, title) FM_STATE_##name,

@@ -11,7 +11,7 @@ struct unite {
     uint32_t *threads;
     uint32_t first_new;        /* processes of `into` from here on were only sampled */
     uint32_t first_new_thread; /* … and threads, those of known processes included */
-    struct fm_map children; /* (node, function) of `into` → node; C functions passed over */
+    struct fm_map children;    /* (node, function) of `into` → node; C functions passed over */
 };
 
 static uint32_t string_of(struct unite *u, uint32_t id)
@@ -117,7 +117,8 @@ static void index_children(struct unite *u)
     const struct fm_profile *p = u->into;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
         uint32_t parent = p->nodes.data[i].parent;
-        while (parent != FM_NONE && p->functions.data[p->nodes.data[parent].func].kind == FM_FUNCTION_C)
+        while (parent != FM_NONE &&
+               p->functions.data[p->nodes.data[parent].func].kind == FM_FUNCTION_C)
             parent = p->nodes.data[parent].parent;
         if (parent != FM_NONE)
             fm_map_at(&u->children, fm_map_pair(parent, p->nodes.data[i].func), i, NULL);

@@ -5,8 +5,8 @@
 
 #include "base/map.h"
 #include "base/memory.h"
-#include "show/graph/names.h"
 #include "record/model/label.h"
+#include "show/graph/names.h"
 
 /* Time of an edge of which only the calls are known: its part of the callee's calls. */
 static int64_t edge_time(const struct fm_flat *flat, const struct fm_flat_edge *e)

@@ -11,12 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/library.h"
+#include "base/memory.h"
 
+/* clang-format off */
 #define FUNCTIONS(X)                                                                               \
-    X(agclose) X(agmemread) X(agseterrf) X(gvContext) X(gvFreeLayout) X(gvLayout) X(gvPluginList)  \
-    X(gvRender)
+    X(agclose) X(agmemread) X(agseterrf) X(gvContext) X(gvFreeLayout) X(gvLayout)                  \
+    X(gvPluginList) X(gvRender)
+/* clang-format on */
 
 static struct {
     FUNCTIONS(FM_LIBRARY_POINTER)

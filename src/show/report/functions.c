@@ -69,7 +69,8 @@ static void add_sampled_row(struct fm_table *t, const struct fm_report *r, uint3
     char text[FM_NUMBER_BYTES];
     add_time(t, f->self_ns);
     add_percent(t, f->self_ns, all_ns);
-    fm_table_cell(t, FM_COLOR_DIM, fm_sampling_write_error(text, sampling, f->samples, all_samples));
+    fm_table_cell(t, FM_COLOR_DIM,
+                  fm_sampling_write_error(text, sampling, f->samples, all_samples));
     add_time(t, f->total_ns);
     add_percent(t, f->total_ns, all_ns);
     fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, f->samples));

@@ -12,6 +12,7 @@
 #include "show/report/number.h"
 
 /*        name          as typed     title */
+/* clang-format off */
 #define FM_LINE_COLUMN_LIST(X)                                                                     \
     X(HITS,             "hits",      "Hits")                                                       \
     X(TIME,             "time",      "Time")                                                       \
@@ -26,6 +27,7 @@
     X(SUSPENDED,        "suspended", "Suspended")                                                  \
     X(SAMPLES,          "samples",   "Samples")                                                    \
     X(STATES,           "states",    "States")
+/* clang-format on */
 
 enum fm_line_column {
 #define X(name, typed, title) FM_LINE_##name,

@@ -56,9 +56,9 @@ void fm_report_tree(const struct fm_report *r);
 void fm_report_threads(const struct fm_report *r);
 void fm_report_processes(const struct fm_report *r);
 void fm_report_source(const struct fm_report *r);
-void fm_report_states(const struct fm_report *r); /* what threads and functions were doing */
-void fm_report_waits(const struct fm_report *r);  /* what threads waited for */
-void fm_report_spots(const struct fm_report *r);  /* the hottest expressions */
+void fm_report_states(const struct fm_report *r);   /* what threads and functions were doing */
+void fm_report_waits(const struct fm_report *r);    /* what threads waited for */
+void fm_report_spots(const struct fm_report *r);    /* the hottest expressions */
 void fm_report_lines(const struct fm_report *r);    /* each function, line by line */
 void fm_report_hot(const struct fm_report *r);      /* the hottest lines of all functions */
 void fm_report_annotate(const struct fm_report *r); /* whole files, to be searched with grep */

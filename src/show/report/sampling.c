@@ -228,8 +228,10 @@ void fm_sampling_describe_error(const struct fm_sampling *s, const char *what,
 {
     char number[FM_NUMBER_BYTES];
     if (s->whole <= 0) {
-        fm_buffer_addf(out, s->samples ? "none was seen whole: %s are not to be trusted"
-                                       : "there are no %s to tell", what);
+        fm_buffer_addf(out,
+                       s->samples ? "none was seen whole: %s are not to be trusted"
+                                  : "there are no %s to tell",
+                       what);
         return;
     }
     fm_buffer_add_text(out, what);

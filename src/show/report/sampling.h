@@ -21,10 +21,10 @@
 
 /* The samples of the processes and threads in scope. */
 struct fm_sampling {
-    bool any;              /* some process in scope was sampled */
-    int64_t samples;       /* in the trees shown */
-    int64_t whole;         /* of these: seen whole */
-    int64_t partial, lost; /* of the processes; 0 if only one thread is shown */
+    bool any;                         /* some process in scope was sampled */
+    int64_t samples;                  /* in the trees shown */
+    int64_t whole;                    /* of these: seen whole */
+    int64_t partial, lost;            /* of the processes; 0 if only one thread is shown */
     double partial_share, lost_share; /* of the processes, fractions; also for one thread */
     bool of_thread;                   /* only one is shown */
     int64_t rounds;

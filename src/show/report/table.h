@@ -31,7 +31,7 @@ enum fm_color {
     FM_COLOR_HEAT1, /* a small share … */
     FM_COLOR_HEAT2,
     FM_COLOR_HEAT3,
-    FM_COLOR_HEAT4, /* … most of it */
+    FM_COLOR_HEAT4,  /* … most of it */
     FM_COLOR_STATES, /* a cell of states (sampling.h): each in its own colour */
 };
 

@@ -23,10 +23,11 @@ enum fm_key {
     FM_KEY_END,
 };
 
-#define FM_KEY_CONTROL(letter) ((letter) & 0x1f)
+#define FM_KEY_CONTROL(letter) ((letter)&0x1f)
 
 /*   action    a key, another, as shown: in one word for the line at the bottom ("": not there),
  *             and in a sentence for the help page */
+/* clang-format off */
 #define FM_TOP_KEY_LIST(X)                                                                         \
     X(HELP, 'h', '?', "h ?", "help", "this page")                                                  \
     X(QUIT, 'q', FM_KEY_CONTROL('c'), "q Ctrl-C", "quit", "quit; with -o, write it first")         \
@@ -56,6 +57,7 @@ enum fm_key {
     X(HOME, FM_KEY_HOME, 'g', "Home g", "", "the first row, and stay there")                       \
     X(END, FM_KEY_END, 'G', "End G", "", "the last row")                                           \
     X(REDRAW, FM_KEY_CONTROL('l'), 0, "Ctrl-L", "", "draw everything anew")
+/* clang-format on */
 
 enum fm_top_action {
     FM_TOP_NOTHING,

@@ -81,7 +81,7 @@ struct fm_top_model {
     FM_VEC(struct fm_top_line) lines;
     FM_VEC(struct fm_top_wait) waits;
     struct fm_map file_of, thread_of, node_of, line_of;
-    struct fm_map alike; /* how many threads of one content the profile had so far */
+    struct fm_map alike;             /* how many threads of one content the profile had so far */
     struct fm_top_count now, before; /* of everything */
     uint64_t start_ns, before_ns, now_ns;
     uint32_t command, version; /* of the first process: string ids */
@@ -124,7 +124,7 @@ struct fm_top_row {
     uint32_t depth;      /* 0, or how many calls above the function this caller is */
     bool has_more, open; /* callers of a function, waits of a line; they follow */
     /* Of the span that the shares are of: */
-    int64_t self_ns, total_ns; /* total −1: not known */
+    int64_t self_ns, total_ns;        /* total −1: not known */
     int64_t state_ns[FM_STATE_COUNT]; /* what self is made of */
     /* Since the start: */
     int64_t self_start_ns, total_start_ns; /* total −1: not known */

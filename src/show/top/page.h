@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-#include "watch/sampler/sampler.h"
 #include "show/top/view.h"
+#include "watch/sampler/sampler.h"
 
 struct fm_top_status {
     pid_t pid;

@@ -26,7 +26,7 @@ enum fm_look {
     FM_LOOK_HEAT1, /* a small share … */
     FM_LOOK_HEAT2,
     FM_LOOK_HEAT3,
-    FM_LOOK_HEAT4, /* … most of it */
+    FM_LOOK_HEAT4,  /* … most of it */
     FM_LOOK_STATES, /* the first of FM_STATE_COUNT */
 };
 

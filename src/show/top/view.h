@@ -20,7 +20,7 @@ enum fm_top_mode {
     FM_TOP_MODE_HELP,
     FM_TOP_MODE_THREADS, /* choosing from `items` */
     FM_TOP_MODE_STATES,
-    FM_TOP_MODE_SEARCH,  /* typing into `input` */
+    FM_TOP_MODE_SEARCH, /* typing into `input` */
     FM_TOP_MODE_FILE,
     FM_TOP_MODE_REPLACE, /* the file in `input` exists: yes or no? */
 };
@@ -51,7 +51,7 @@ struct fm_top_view {
     size_t item, first_item; /* also the first line of the help */
     struct fm_buffer input;
     struct fm_buffer search;
-    size_t origin; /* where a search began */
+    size_t origin;    /* where a search began */
     const char *file; /* proposed name of a recording */
     char message[512];
     bool is_warning;

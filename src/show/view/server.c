@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/memory.h"
 #include "base/library.h"
+#include "base/memory.h"
 #include "show/report/json_text.h"
 #include "show/view/assets.h"
 
@@ -20,9 +20,11 @@
 #define TIMEOUT_S       60u
 #define BACKLOG         64
 
+/* clang-format off */
 #define FUNCTIONS(X)                                                                               \
     X(MHD_add_response_header) X(MHD_create_response_from_buffer) X(MHD_destroy_response)          \
     X(MHD_lookup_connection_value) X(MHD_queue_response) X(MHD_start_daemon) X(MHD_stop_daemon)
+/* clang-format on */
 
 static struct {
     FUNCTIONS(FM_LIBRARY_POINTER)
@@ -208,8 +210,9 @@ static int prepare(struct fm_server *s, struct fm_error *err)
 struct fm_server *fm_server_start(const struct fm_contents *contents, uint16_t port,
                                   struct fm_error *err)
 {
-    if (!http.MHD_start_daemon && fm_library_load(&http, FM_COUNT(functions), functions, FM_LIBMICROHTTPD,
-                                                  "GNU libmicrohttpd", "libmicrohttpd12", err) < 0)
+    if (!http.MHD_start_daemon &&
+        fm_library_load(&http, FM_COUNT(functions), functions, FM_LIBMICROHTTPD,
+                        "GNU libmicrohttpd", "libmicrohttpd12", err) < 0)
         return NULL;
     struct fm_server *s = fm_calloc(1, sizeof *s);
     s->contents = contents;
@@ -221,10 +224,10 @@ struct fm_server *fm_server_start(const struct fm_contents *contents, uint16_t p
     snprintf(s->host[0], sizeof s->host[0], "127.0.0.1:%u", s->port);
     snprintf(s->host[1], sizeof s->host[1], "localhost:%u", s->port);
     fm_buffer_addf(&s->address, "http://127.0.0.1:%u/%s/", s->port, s->token);
-    s->daemon =
-        http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL, handle, s,
-                         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
-                         MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, MHD_OPTION_END);
+    s->daemon = http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL,
+                                      handle, s, MHD_OPTION_LISTEN_SOCKET, fd,
+                                      MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
+                                      MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, MHD_OPTION_END);
     if (!s->daemon) {
         close(fd);
         fm_error_set(err, FM_SYSTEM, "the server cannot be started");

@@ -26,10 +26,10 @@
 #ifndef FM_AGENT_COLLECTOR_H
 #define FM_AGENT_COLLECTOR_H
 
+#include "base/clock.h"
 #include "target/agent/python.h"
 #include "target/agent/store.h"
 #include "target/agent/table.h"
-#include "base/clock.h"
 
 #define FM_SLOTS 3 /* collectors that may run at the same time */
 

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/statements.h"
 #include "target/agent/choose.h"
 #include "target/agent/functions.h"
 #include "target/agent/hooks.h"
-#include "base/statements.h"
 
 #define MAX_SOURCE_BYTES ((off_t)16 << 20)
 #define MAX_LINES        65000 /* of one function: offsets are 16 bits */

@@ -10,9 +10,9 @@
 #include "target/agent/start.h"
 
 struct collector_object {
-    PyObject_HEAD struct fm_collector
-        *collector;  /* NULL until first enabled, and when it gave its slot up */
-    PyObject *saved; /* [(snapshot, functions)] of earlier collectors */
+    PyObject_HEAD
+    struct fm_collector *collector; /* NULL until first enabled, and when it gave its slot up */
+    PyObject *saved;                /* [(snapshot, functions)] of earlier collectors */
     PyObject *timer;
     double timer_unit;
     int builtins, calls;

@@ -27,7 +27,8 @@ enum fm_event {
 
 /* Its vectorcall slot is the C function itself. */
 struct fm_callback {
-    PyObject_HEAD vectorcallfunc vectorcall;
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
     struct fm_collector *collector; /* NULL once the collector is gone: events may still come */
 };
 

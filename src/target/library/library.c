@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/agent/bridge_abi.h"
 #include "record/formats/format.h"
 #include "record/formats/sources.h"
-#include "target/library/entries.h"
 #include "record/model/live.h"
+#include "target/agent/bridge_abi.h"
+#include "target/library/entries.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -86,8 +86,8 @@ FM_PRELOAD_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
     return rc;
 }
 
-FM_PRELOAD_EXPORT int execveat(int folder, const char *path, char *const argv[],
-                               char *const envp[], int flags)
+FM_PRELOAD_EXPORT int execveat(int folder, const char *path, char *const argv[], char *const envp[],
+                               int flags)
 {
     int rc; /* by its number: the C library has the function only since 2.34 */
     fm_preload_before_exec();

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FM_PRELOAD_RUN_MAX 4096     /* bytes of the whole FATHOM_RUN entry */
+#define FM_PRELOAD_RUN_MAX         4096 /* bytes of the whole FATHOM_RUN entry */
 #define FM_PRELOAD_FIELD_SEPARATOR '\x1f'
 
 #define FM_PRELOAD_EXPORT __attribute__((visibility("default")))
@@ -59,8 +59,8 @@ void fm_preload_before_exec(void);
  */
 struct fm_environment {
     char *const *old;
-    size_t entries;        /* in `old` */
-    const char *preload;   /* value of LD_PRELOAD in `old`, NULL if it has none */
+    size_t entries;      /* in `old` */
+    const char *preload; /* value of LD_PRELOAD in `old`, NULL if it has none */
     bool add_run, add_preload;
     size_t bytes;
 };

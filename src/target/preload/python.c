@@ -122,8 +122,8 @@ static const char *start_agent(void)
     long major, minor;
     parse_version(&major, &minor);
     read_abiflags(flags, sizeof flags);
-    snprintf(path, sizeof path, "%s/_agent.cpython-%ld%ld%s-%s.so", fm_preload.agents, major,
-             minor, flags, PLATFORM);
+    snprintf(path, sizeof path, "%s/_agent.cpython-%ld%ld%s-%s.so", fm_preload.agents, major, minor,
+             flags, PLATFORM);
     if (access(path, R_OK) != 0)
         return no_agent(flags);
     void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -178,8 +178,7 @@ static int on_audit(const char *event, void *args, void *data)
 
 void fm_preload_python(void)
 {
-    const char *(*get_version)(void) =
-        (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    const char *(*get_version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
     if (!get_version)
         return;
     version = get_version();

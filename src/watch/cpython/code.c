@@ -8,12 +8,12 @@
 #include "watch/cpython/linetable.h"
 #include "watch/cpython/text.h"
 
-#define MAX_NAME_BYTES 4096
-#define MAX_BYTECODE_BYTES (4u << 20)
-#define MAX_TABLE_BYTES (4u << 20)
+#define MAX_NAME_BYTES          4096
+#define MAX_BYTECODE_BYTES      (4u << 20)
+#define MAX_TABLE_BYTES         (4u << 20)
 #define CO_NO_MONITORING_EVENTS 0x2000000
-#define MAX_COPIES 4096 /* threads that ran one function */
-#define MAX_FRAME_WORDS (1u << 20)
+#define MAX_COPIES              4096 /* threads that ran one function */
+#define MAX_FRAME_WORDS         (1u << 20)
 
 /* The objects that a code object points to. */
 enum { FILE_NAME, NAME, QUALNAME, TABLE, BYTECODE, N_PIECES };
@@ -24,7 +24,8 @@ struct reading {
     const struct fm_remote *remote;
     const struct fm_layout *layout;
     struct fm_code *code;
-    uint8_t *head, *again; /* layout->code_size bytes; as it was at first and after all else was read */
+    uint8_t *head,
+        *again; /* layout->code_size bytes; as it was at first and after all else was read */
     uint8_t tails_again[2][FM_CODE_TAIL];
     struct fm_piece pieces[N_PIECES];
     bool wanted[N_PIECES];
@@ -196,7 +197,8 @@ static int add_tails(struct reading *r, struct fm_span *spans)
     const struct fm_piece *texts[] = { &r->pieces[NAME], &r->pieces[FILE_NAME] };
     int n = 0;
     for (int i = 0; i < 2 && fm_code_compares_tails(r->layout); i++) {
-        struct fm_code_tail tail = tail_of(texts[i]); /* its bytes may be still to be read, with these */
+        struct fm_code_tail tail =
+            tail_of(texts[i]); /* its bytes may be still to be read, with these */
         spans[n++] = (struct fm_span){ tail.at, r->tails_again[i], tail.len };
     }
     return n;
@@ -277,7 +279,10 @@ int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
     int r = fm_remote_read(remote, at, head, layout->code_size);
     if (r < 0)
         return r;
-    struct reading reading = { .remote = remote, .layout = layout, .code = code, .head = head,
+    struct reading reading = { .remote = remote,
+                               .layout = layout,
+                               .code = code,
+                               .head = head,
                                .again = head + layout->code_size };
     if ((r = take_head(&reading)) == 0) {
         reading.is_code = type && code->type == type;

@@ -16,7 +16,7 @@
 struct fm_debug_offsets {
     uint32_t version_hex; /* of the target, as it says itself */
     bool free_threaded;
-    bool known;           /* the order of this version is known: values are there */
+    bool known; /* the order of this version is known: values are there */
     unsigned n;
     const char *const *names;
     uint64_t values[256];

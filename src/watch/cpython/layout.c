@@ -9,12 +9,12 @@
 #include "watch/cpython/layout_tables.h"
 #include "watch/cpython/opcodes.h"
 
-#define OLDEST_MINOR 9
-#define NEWEST_MINOR 15
+#define OLDEST_MINOR                   9
+#define NEWEST_MINOR                   15
 #define FIRST_MINOR_WITH_DEBUG_OFFSETS 13
 
-#define MAX_BYTES (64u << 10)      /* of an object of which fields are read */
-#define MAX_STATE_BYTES (1u << 20) /* of the runtime and of an interpreter */
+#define MAX_BYTES       (64u << 10) /* of an object of which fields are read */
+#define MAX_STATE_BYTES (1u << 20)  /* of the runtime and of an interpreter */
 
 static const struct field {
     const char *name;
@@ -30,7 +30,9 @@ static const struct {
     size_t at;
     const char *name; /* of the debug offset */
 } told[] = {
+/* clang-format off */
 #define TOLD(field, name) { offsetof(struct fm_layout, field), name }
+    /* clang-format on */
     TOLD(runtime_interpreters_head, "runtime_state.interpreters_head"),
     TOLD(runtime_finalizing, "runtime_state.finalizing"),
     TOLD(interp_id, "interpreter_state.id"),
@@ -124,10 +126,10 @@ static uint32_t width_of(const struct fm_layout *layout, const struct field *fie
         const char *name;
         uint32_t bytes;
     } narrow[] = {
-        { "frame_owner", 1 },        { "frame_state", 1 },       { "frame_tlbc_index", 4 },
-        { "gil_locked", 4 },         { "thread_holds_gil", 4 },  { "thread_gil_requested", 4 },
-        { "thread_state", 4 },       { "code_first_line", 4 },   { "code_flags", 4 },
-        { "code_argcount", 4 },      { "frame_localsplus", 0 },  { "code_nlocalsplus", 4 },
+        { "frame_owner", 1 },    { "frame_state", 1 },      { "frame_tlbc_index", 4 },
+        { "gil_locked", 4 },     { "thread_holds_gil", 4 }, { "thread_gil_requested", 4 },
+        { "thread_state", 4 },   { "code_first_line", 4 },  { "code_flags", 4 },
+        { "code_argcount", 4 },  { "frame_localsplus", 0 }, { "code_nlocalsplus", 4 },
         { "code_stacksize", 4 },
     };
     for (size_t i = 0; i < FM_COUNT(narrow); i++)

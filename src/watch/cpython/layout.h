@@ -20,6 +20,7 @@
 #define FM_ABSENT UINT32_MAX
 
 /* Offsets in bytes from the start of the object that the first word names; *_size: of the object. */
+/* clang-format off */
 #define FM_LAYOUT_LIST(X)                                                                          \
     X(runtime_interpreters_head)                                                                   \
     X(runtime_finalizing)       /* 3.9+: thread state that ends the interpreter, or 0 */           \
@@ -108,6 +109,7 @@
     X(gen_frame)                /* 3.11+: gi_iframe, inline; before: pointer gi_frame */           \
     X(gen_frame_state)                                                                             \
     X(gen_name)
+/* clang-format on */
 
 enum fm_frames_kind {
     FM_FRAMES_HEAP,   /* 3.9, 3.10: frame objects linked by f_back */
@@ -124,7 +126,7 @@ struct fm_layout {
     enum fm_table_kind table;
     uint8_t owner_boundary; /* frames whose owner is this or more are not Python's */
     uint8_t owner_generator;
-    uint8_t code_tag_mask;  /* low bits of frame_code that are a tag */
+    uint8_t code_tag_mask; /* low bits of frame_code that are a tag */
 #define X(field) uint32_t field;
     FM_LAYOUT_LIST(X)
 #undef X
@@ -146,10 +148,10 @@ int fm_layout_check(const struct fm_layout *layout, struct fm_error *err);
 /* What an instruction of (adaptive) bytecode does, as far as it matters to somebody who looks at a
  * frame from outside. */
 enum fm_opcode_kind {
-    FM_OPCODE_RUNS_C = 1,          /* runs C code that may take long: a call, an import, an operator
+    FM_OPCODE_RUNS_C = 1,    /* runs C code that may take long: a call, an import, an operator
                                     * without a specialised form */
-    FM_OPCODE_MAY_CALL = 16,       /* may run Python code through C: nearly all but moves and jumps */
-    FM_OPCODE_RETURNS = 2,         /* leaves the frame */
+    FM_OPCODE_MAY_CALL = 16, /* may run Python code through C: nearly all but moves and jumps */
+    FM_OPCODE_RETURNS = 2,   /* leaves the frame */
     FM_OPCODE_MAKES_GENERATOR = 4, /* leaves the frame, a copy of which lives on in a generator */
     FM_OPCODE_RESUMES = 8,         /* may resume a generator or coroutine */
 };

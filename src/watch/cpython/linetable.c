@@ -34,8 +34,8 @@ static bool next_lnotab(struct fm_linetable *table, struct fm_linetable_entry *e
         table->line += (int8_t)table->at[1];
         table->at += 2;
     }
-    entry->position = (struct fm_position){ .line = as_line(table->line),
-                                            .end_line = as_line(table->line) };
+    entry->position =
+        (struct fm_position){ .line = as_line(table->line), .end_line = as_line(table->line) };
     if (table->stop - table->at < 2) {
         entry->end = table->offset = table->code_len;
         return true;

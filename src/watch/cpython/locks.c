@@ -35,7 +35,8 @@ static bool lock_kind(const struct fm_heap *t, fm_addr at, struct kind *ret)
     ret->recursive = strcmp(name, "_thread.RLock") == 0;
     if (!ret->recursive && strcmp(name, "_thread.lock") != 0)
         return false;
-    uint64_t size = fm_remote_pointer(t->remote, type + t->layout->type_name + 8); /* tp_basicsize */
+    uint64_t size =
+        fm_remote_pointer(t->remote, type + t->layout->type_name + 8); /* tp_basicsize */
     ret->mutex = size == t->layout->object_size + (ret->recursive ? 24u : 8u);
     return true;
 }
@@ -258,7 +259,8 @@ static bool slot_holds(const struct fm_heap *t, const struct fm_frame_slots *slo
            is_exit(t, below, type);
 }
 
-int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack *stack, fm_addr *ret_exit)
+int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack *stack,
+                    fm_addr *ret_exit)
 {
     for (size_t i = 0; i < stack->len && i < HOLDER_FRAMES; i++) {
         struct fm_frame_slots slots;

@@ -32,7 +32,8 @@ bool fm_lock_find(const struct fm_heap *t, fm_addr futex, const struct fm_stack 
 
 /* Is one of these frames inside `with lock:`? Its index, or −1. `*ret_exit` is what it will call in
  * the end if that is not certain, else 0. */
-int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack *stack, fm_addr *ret_exit);
+int fm_lock_held_in(const struct fm_heap *t, fm_addr lock, const struct fm_stack *stack,
+                    fm_addr *ret_exit);
 
 /* Has one of these frames this object on its value stack? */
 bool fm_lock_has_slot(const struct fm_heap *t, fm_addr object, const struct fm_stack *stack);

@@ -6,11 +6,11 @@
 
 #include "base/memory.h"
 
-#define PIECE_BYTES (1u << 20)
-#define OVERLAP_BYTES 512u /* longer than any mark */
+#define PIECE_BYTES        (1u << 20)
+#define OVERLAP_BYTES      512u /* longer than any mark */
 #define SEARCH_LIMIT_BYTES (256u << 20)
-#define PAGE_BYTES 4096u
-#define INTERPRETER_LIMIT 256
+#define PAGE_BYTES         4096u
+#define INTERPRETER_LIMIT  256
 
 static const char cookie_text[8] = "xdebugpy";
 

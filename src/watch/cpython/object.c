@@ -222,7 +222,8 @@ int64_t fm_dict_count(const struct fm_heap *t, fm_addr dict)
 enum { LENGTHS = 128 }; /* of keys that are read at once */
 
 /* The lengths of `n` keys, as if all were of type str; one that cannot be read has 0 and ends the list. */
-static size_t key_lengths(const struct fm_heap *t, const struct fm_item *items, size_t n, uint64_t *lengths)
+static size_t key_lengths(const struct fm_heap *t, const struct fm_item *items, size_t n,
+                          uint64_t *lengths)
 {
     struct fm_span spans[LENGTHS];
     n = n < LENGTHS ? n : LENGTHS;
@@ -245,7 +246,8 @@ static fm_addr items_find(const struct fm_heap *t, const struct fm_items *items,
         n = key_lengths(t, items->data + i, items->len - i, lengths);
         for (size_t k = 0; k < n; k++) {
             if (lengths[k] == strlen(key) &&
-                fm_object_text(t, items->data[i + k].key, text, sizeof text) && strcmp(text, key) == 0)
+                fm_object_text(t, items->data[i + k].key, text, sizeof text) &&
+                strcmp(text, key) == 0)
                 return items->data[i + k].value;
         }
     }

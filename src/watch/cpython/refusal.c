@@ -22,14 +22,17 @@
 static void explain_unseen(pid_t pid, const struct fm_permits *permits, struct fm_error *err)
 {
     if (!permits->proc) {
-        fm_error_set(err, FM_FORBIDDEN, "/proc is not mounted, and without it no process can be "
+        fm_error_set(err, FM_FORBIDDEN,
+                     "/proc is not mounted, and without it no process can be "
                      "read; allow it with: mount -t proc proc /proc");
         return;
     }
     if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
-        fm_error_set(err, FM_FORBIDDEN, "process %d exists, but /proc is mounted with hidepid=%d "
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d exists, but /proc is mounted with hidepid=%d "
                      "and hides it; run Fathom as its user or as root (sudo), or: "
-                     "sudo mount -o remount,hidepid=0 /proc", (int)pid, permits->hidepid);
+                     "sudo mount -o remount,hidepid=0 /proc",
+                     (int)pid, permits->hidepid);
         return;
     }
     fm_error_set(err, FM_NOT_FOUND, "there is no process %d", (int)pid);
@@ -38,13 +41,15 @@ static void explain_unseen(pid_t pid, const struct fm_permits *permits, struct f
 static void explain_filter(pid_t pid, int errnum, const struct fm_permits *permits,
                            struct fm_error *err)
 {
-    const char *way = permits->container[0]
-        ? "start the container with --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined"
-        : "run Fathom outside of this sandbox";
-    fm_error_set(err, FM_FORBIDDEN, "process %d cannot be read: the system call process_vm_readv "
+    const char *way =
+        permits->container[0]
+            ? "start the container with --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined"
+            : "run Fathom outside of this sandbox";
+    fm_error_set(err, FM_FORBIDDEN,
+                 "process %d cannot be read: the system call process_vm_readv "
                  "is refused here even for our own memory (%s), by a seccomp filter%s; %s",
-                 (int)pid, strerror(errnum), errnum == ENOSYS ? " or a kernel built without it" : "",
-                 way);
+                 (int)pid, strerror(errnum),
+                 errnum == ENOSYS ? " or a kernel built without it" : "", way);
 }
 
 static void explain_other_user(const struct fm_proc *target, const struct fm_permits *permits,
@@ -53,31 +58,40 @@ static void explain_other_user(const struct fm_proc *target, const struct fm_per
     char owner[64];
     snprintf(owner, sizeof owner, "%s", fm_permits_user(target->uid));
     if (permits->root) {
-        fm_error_set(err, FM_FORBIDDEN, "process %d belongs to user %s, and this root lacks the "
-                     "capability SYS_PTRACE; %s", (int)target->pid, owner,
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d belongs to user %s, and this root lacks the "
+                     "capability SYS_PTRACE; %s",
+                     (int)target->pid, owner,
                      permits->container[0] ? "start the container with --cap-add=SYS_PTRACE"
                                            : "run Fathom with CAP_SYS_PTRACE");
         return;
     }
-    fm_error_set(err, FM_FORBIDDEN, "process %d belongs to user %s; read it as that user or as "
-                 "root: sudo fathom …", (int)target->pid, owner);
+    fm_error_set(err, FM_FORBIDDEN,
+                 "process %d belongs to user %s; read it as that user or as "
+                 "root: sudo fathom …",
+                 (int)target->pid, owner);
 }
 
 static void explain_yama(const struct fm_proc *target, const struct fm_permits *permits,
                          struct fm_error *err)
 {
     if (permits->yama_scope == 3)
-        fm_error_set(err, FM_FORBIDDEN, "process %d cannot be read: kernel.yama.ptrace_scope is 3, "
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d cannot be read: kernel.yama.ptrace_scope is 3, "
                      "which forbids it to everyone until the next boot; set it lower in "
-                     "/etc/sysctl.d and boot again", (int)target->pid);
+                     "/etc/sysctl.d and boot again",
+                     (int)target->pid);
     else if (permits->yama_scope == 2)
-        fm_error_set(err, FM_FORBIDDEN, "process %d cannot be read: kernel.yama.ptrace_scope is 2, "
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d cannot be read: kernel.yama.ptrace_scope is 2, "
                      "which allows it only to root; use sudo fathom …, or allow it with: " SYSCTL,
                      (int)target->pid);
     else
-        fm_error_set(err, FM_FORBIDDEN, "process %d cannot be read: kernel.yama.ptrace_scope is 1, "
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d cannot be read: kernel.yama.ptrace_scope is 1, "
                      "which allows it only to a parent; start the program with fathom run, use "
-                     "sudo fathom …, or allow it with: " SYSCTL, (int)target->pid);
+                     "sudo fathom …, or allow it with: " SYSCTL,
+                     (int)target->pid);
 }
 
 /* A process of our own user, or of anyone if we are root. */
@@ -86,9 +100,11 @@ static void explain_own(const struct fm_proc *target, const struct fm_permits *p
 {
     int pid = target->pid;
     if (!permits->ptrace_capable && fm_permits_hidden(pid, target->euid))
-        fm_error_set(err, FM_FORBIDDEN, "process %d has made itself unreadable (it is setuid, has "
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d has made itself unreadable (it is setuid, has "
                      "called prctl(PR_SET_DUMPABLE), or its executable is not readable); only "
-                     "root may read it: sudo fathom …", pid);
+                     "root may read it: sudo fathom …",
+                     pid);
     else if (permits->yama_scope > 0 && !permits->ptrace_capable)
         explain_yama(target, permits, err);
     else if (!permits->ptrace_capable && (target->cap_effective & ~permits->capabilities))
@@ -96,16 +112,21 @@ static void explain_own(const struct fm_proc *target, const struct fm_permits *p
                      permits->container[0] ? "start the container with --cap-add=SYS_PTRACE"
                                            : "read it as root: sudo fathom …");
     else if (permits->container[0] && !permits->ptrace_capable)
-        fm_error_set(err, FM_FORBIDDEN, "process %d cannot be read: this %s container lacks the "
-                     "capability; start it with --cap-add=SYS_PTRACE", pid, permits->container);
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d cannot be read: this %s container lacks the "
+                     "capability; start it with --cap-add=SYS_PTRACE",
+                     pid, permits->container);
     else if (permits->ptrace_capable)
-        fm_error_set(err, FM_FORBIDDEN, "process %d cannot be read although Fathom has "
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d cannot be read although Fathom has "
                      "CAP_SYS_PTRACE: it lives in another user namespace, or a security module "
                      "(AppArmor, SELinux) forbids it; the kernel log (sudo dmesg) tells which",
                      pid);
     else
-        fm_error_set(err, FM_FORBIDDEN, "process %d cannot be read: a security module (AppArmor, "
-                     "SELinux) may forbid it; read it as root: sudo fathom …", pid);
+        fm_error_set(err, FM_FORBIDDEN,
+                     "process %d cannot be read: a security module (AppArmor, "
+                     "SELinux) may forbid it; read it as root: sudo fathom …",
+                     pid);
 }
 
 void fm_runtime_explain_refusal(pid_t pid, int errnum, struct fm_error *err)
@@ -119,8 +140,10 @@ void fm_runtime_explain_refusal(pid_t pid, int errnum, struct fm_error *err)
         return;
     }
     if (target.state == 'Z' || target.state == 'X') {
-        fm_error_set(err, FM_NOT_FOUND, "process %d has ended; only its exit status is left, for "
-                     "its parent %d to collect (a zombie)", (int)pid, (int)target.parent);
+        fm_error_set(err, FM_NOT_FOUND,
+                     "process %d has ended; only its exit status is left, for "
+                     "its parent %d to collect (a zombie)",
+                     (int)pid, (int)target.parent);
         return;
     }
     if (target.kernel_thread) {

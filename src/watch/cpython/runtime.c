@@ -30,7 +30,7 @@
 #include "watch/os/maps.h"
 #include "watch/os/procfs.h"
 
-#define MODULE_LIMIT 65536
+#define MODULE_LIMIT     65536
 #define CONFIRM_ATTEMPTS 5
 
 enum rank { RANK_LIBPYTHON, RANK_EXECUTABLE, RANK_PYTHON_NAME, RANK_OTHER, RANK_COUNT };
@@ -38,7 +38,7 @@ enum rank { RANK_LIBPYTHON, RANK_EXECUTABLE, RANK_PYTHON_NAME, RANK_OTHER, RANK_
 struct module {
     const struct fm_mapping *first; /* the mapping of file offset 0 */
     enum rank rank;
-    bool readable;        /* `image` is filled */
+    bool readable; /* `image` is filled */
     struct fm_image image;
     bool version_searched;
     uint32_t text_version; /* of the text of sys.version in its memory */
@@ -262,8 +262,10 @@ static bool try_exported(struct finder *f, struct module *m)
 {
     if (read_image(f, m) == FM_IMAGE_FOREIGN && m->rank != RANK_OTHER) {
         struct fm_error err = FM_ERROR_INIT;
-        fm_error_set(&err, FM_UNSUPPORTED, "%s is for another kind of processor than Fathom, "
-                     "which reads 64-bit Pythons only", m->first->path);
+        fm_error_set(&err, FM_UNSUPPORTED,
+                     "%s is for another kind of processor than Fathom, "
+                     "which reads 64-bit Pythons only",
+                     m->first->path);
         keep_error(f, &err);
     }
     fm_addr at = m->readable ? fm_image_symbol(&m->image, f->remote, "_PyRuntime", NULL) : 0;
@@ -331,19 +333,23 @@ static int explain_absence(const struct finder *f, struct fm_error *err)
         const char *path = m->first->path, *name = name_of(path);
         uint32_t version = version_of_name(path);
         if (begins(name, "libpypy") || begins(name, "pypy"))
-            return fm_error_set(err, FM_UNSUPPORTED, "it runs PyPy; Fathom reads CPython "
-                                FM_LAYOUT_OLDEST " to " FM_LAYOUT_NEWEST);
+            return fm_error_set(err, FM_UNSUPPORTED,
+                                "it runs PyPy; Fathom reads CPython " FM_LAYOUT_OLDEST
+                                " to " FM_LAYOUT_NEWEST);
         if (version && version < 0x03070000) /* before there was a _PyRuntime */
-            return fm_error_set(err, FM_UNSUPPORTED, "it runs Python %u.%u; Fathom reads "
-                                FM_LAYOUT_OLDEST " to " FM_LAYOUT_NEWEST, version >> 24,
-                                version >> 16 & 0xff);
+            return fm_error_set(err, FM_UNSUPPORTED,
+                                "it runs Python %u.%u; Fathom reads " FM_LAYOUT_OLDEST
+                                " to " FM_LAYOUT_NEWEST,
+                                version >> 24, version >> 16 & 0xff);
         if (m->readable && m->rank == RANK_EXECUTABLE &&
             fm_image_needs(&m->image, f->remote, "libpython"))
             needs_library = true;
     }
     for (size_t i = 0; i < f->modules.len; i++)
-        if (f->modules.data[i].rank != RANK_OTHER && version_of_name(f->modules.data[i].first->path))
-            return fm_error_set(err, FM_NOT_READY, "there is no initialised interpreter in %s: it "
+        if (f->modules.data[i].rank != RANK_OTHER &&
+            version_of_name(f->modules.data[i].first->path))
+            return fm_error_set(err, FM_NOT_READY,
+                                "there is no initialised interpreter in %s: it "
                                 "is starting or ending, or was built in a way Fathom does not know",
                                 f->modules.data[i].first->path);
     if (needs_library)
@@ -370,7 +376,10 @@ int fm_runtime_find_in(struct fm_runtime *runtime, const struct fm_remote *remot
                        struct fm_error *err)
 {
     struct finder f = {
-        .runtime = runtime, .remote = remote, .maps = maps, .root = root,
+        .runtime = runtime,
+        .remote = remote,
+        .maps = maps,
+        .root = root,
         .exe = exe ? fm_strdup(exe) : NULL,
     };
     *runtime = (struct fm_runtime){ 0 };

@@ -11,8 +11,8 @@
 #include "watch/os/maps.h"
 
 struct fm_runtime {
-    fm_addr at;       /* of _PyRuntime */
-    char path[4096];  /* the file that holds it, as the process sees it */
+    fm_addr at;      /* of _PyRuntime */
+    char path[4096]; /* the file that holds it, as the process sees it */
     uint32_t version_hex;
     struct fm_layout layout;
 };

@@ -165,7 +165,8 @@ static size_t in_stack(const struct fm_stack *stack, fm_addr frame)
 }
 
 static void read_task(const struct fm_task_reader *reader, const struct fm_heap *t, fm_addr at,
-                      const struct fm_stack *stack, struct fm_stack *chain, bool named, struct fm_tasks *tasks)
+                      const struct fm_stack *stack, struct fm_stack *chain, bool named,
+                      struct fm_tasks *tasks)
 {
     struct fm_task task = { .at = at, .first_frame = (uint32_t)tasks->frames.len };
     if (named && !fm_task_name(reader->finder, t, at, task.name, sizeof task.name))
@@ -218,8 +219,8 @@ static int by_name(const void *a, const void *b)
     return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int read_tasks(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread, bool named,
-                      struct fm_tasks *tasks)
+static int read_tasks(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
+                      bool named, struct fm_tasks *tasks)
 {
     struct fm_heap t = { remote, &reader->runtime->layout };
     struct fm_addrs found = { 0 };
@@ -240,14 +241,14 @@ static int read_tasks(struct fm_task_reader *reader, const struct fm_remote *rem
     return status;
 }
 
-int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
-                        struct fm_tasks *tasks)
+int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *remote,
+                        fm_addr thread, struct fm_tasks *tasks)
 {
     return read_tasks(reader, remote, thread, true, tasks);
 }
 
-int fm_task_reader_stacks(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
-                          struct fm_tasks *tasks)
+int fm_task_reader_stacks(struct fm_task_reader *reader, const struct fm_remote *remote,
+                          fm_addr thread, struct fm_tasks *tasks)
 {
     return read_tasks(reader, remote, thread, false, tasks);
 }

@@ -39,12 +39,12 @@ void fm_task_reader_free(struct fm_task_reader *reader);
 
 /* All tasks that are not done, of the thread whose state is at `thread`. Bounded; returns 0 or a
  * negative error number, with what could be read in `tasks` (emptied first). */
-int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
-                        struct fm_tasks *tasks);
+int fm_task_reader_read(struct fm_task_reader *reader, const struct fm_remote *remote,
+                        fm_addr thread, struct fm_tasks *tasks);
 
 /* The same without names and who awaits whom, in any order: for those who look often. */
-int fm_task_reader_stacks(struct fm_task_reader *reader, const struct fm_remote *remote, fm_addr thread,
-                          struct fm_tasks *tasks);
+int fm_task_reader_stacks(struct fm_task_reader *reader, const struct fm_remote *remote,
+                          fm_addr thread, struct fm_tasks *tasks);
 
 void fm_tasks_release(struct fm_tasks *tasks);
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 #define PAGE_BYTES 4096
-#define HEAD_MAX 80
+#define HEAD_MAX   80
 
 static uint64_t word_at(const uint8_t *head, uint32_t offset)
 {

@@ -21,8 +21,8 @@ struct fm_piece {
     uint8_t head[FM_PIECE_GUESS];
     fm_addr data_at; /* where the characters or bytes lie */
     uint8_t *data;   /* owned: these */
-    uint32_t len;  /* of data, in bytes */
-    uint32_t width; /* bytes of a character, 1, 2 or 4 */
+    uint32_t len;    /* of data, in bytes */
+    uint32_t width;  /* bytes of a character, 1, 2 or 4 */
 };
 
 /* Step 1: what to read of the object at `at`. */

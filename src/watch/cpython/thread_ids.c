@@ -101,8 +101,7 @@ static int find_place(const struct fm_remote *remote, const struct fm_thread_id 
             judge(&places[p], p, words[p], &threads[i], index, &seen);
     }
     for (int p = 0; p < PLACES; p++) {
-        if (places[p].hits && !places[p].wrong &&
-            (best < 0 || suits_better(places, p, best)))
+        if (places[p].hits && !places[p].wrong && (best < 0 || suits_better(places, p, best)))
             best = p;
     }
     fm_map_release(&seen);

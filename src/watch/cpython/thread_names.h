@@ -20,7 +20,8 @@ struct fm_thread_names {
 
 /* Append the names known to the interpreter whose state is at `interp`. A program that never imported
  * threading has none. */
-void fm_thread_names_read(struct fm_thread_names *names, const struct fm_heap *heap, fm_addr interp);
+void fm_thread_names_read(struct fm_thread_names *names, const struct fm_heap *heap,
+                          fm_addr interp);
 void fm_thread_names_release(struct fm_thread_names *names);
 
 #endif

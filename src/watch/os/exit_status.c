@@ -12,8 +12,8 @@
 
 #include "watch/os/procfs.h"
 
-#define STAT_MAX_BYTES 4096
-#define STATE_FIELD 3
+#define STAT_MAX_BYTES  4096
+#define STATE_FIELD     3
 #define EXIT_CODE_FIELD 52 /* of /proc/PID/stat, counted from 1; the state is the third */
 
 /* Linux's struct pidfd_info in its first size; older headers do not have it. */
@@ -23,7 +23,7 @@ struct pidfd_info_64 {
     int32_t exit_code;
 };
 _Static_assert(sizeof(struct pidfd_info_64) == 64, "the size is part of the request number");
-#define GET_PIDFD_INFO _IOWR(0xFF, 11, struct pidfd_info_64)
+#define GET_PIDFD_INFO       _IOWR(0xFF, 11, struct pidfd_info_64)
 #define PIDFD_INFO_WITH_EXIT 8u
 
 int32_t fm_exit_status_of_wait(int wait_status)

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "watch/os/path.h"
 
-#define MEMORY_FOLDER "/dev/shm"
+#define MEMORY_FOLDER     "/dev/shm"
 #define MEMORY_FREE_BYTES (64ull << 20) /* with less than this, disk is the better place */
 
 static char *make_in(const char *parent)

@@ -6,10 +6,10 @@
 
 #include "base/memory.h"
 
-#define PAGE_BYTES 4096u
+#define PAGE_BYTES      4096u
 #define DYNAMIC_ENTRIES 512
-#define CHAIN_LIMIT 4096 /* symbols in one hash bucket */
-#define NAME_LIMIT 128
+#define CHAIN_LIMIT     4096 /* symbols in one hash bucket */
+#define NAME_LIMIT      128
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define OUR_ORDER ELFDATA2LSB
@@ -120,11 +120,21 @@ static void read_dynamic(const struct fm_image *image, const Elf64_Dyn *entries,
     for (int i = 0; i < n; i++) {
         uint64_t value = entries[i].d_un.d_val;
         switch (entries[i].d_tag) {
-        case DT_STRTAB: d->strings = placed(image, value); break;
-        case DT_STRSZ: d->strings_bytes = value; break;
-        case DT_SYMTAB: d->symbols = placed(image, value); break;
-        case DT_GNU_HASH: d->gnu_hash = placed(image, value); break;
-        case DT_HASH: d->sysv_hash = placed(image, value); break;
+        case DT_STRTAB:
+            d->strings = placed(image, value);
+            break;
+        case DT_STRSZ:
+            d->strings_bytes = value;
+            break;
+        case DT_SYMTAB:
+            d->symbols = placed(image, value);
+            break;
+        case DT_GNU_HASH:
+            d->gnu_hash = placed(image, value);
+            break;
+        case DT_HASH:
+            d->sysv_hash = placed(image, value);
+            break;
         }
     }
 }

@@ -17,7 +17,7 @@
 
 /* Enough to hold the header and the program headers of every program seen so far. */
 #define FM_IMAGE_HEADER_BYTES 4096
-#define FM_IMAGE_SEGMENTS 8
+#define FM_IMAGE_SEGMENTS     8
 
 struct fm_image_segment {
     fm_addr start, end; /* in the process; [start, end) is page-rounded neither way */

@@ -9,7 +9,7 @@
 #include "watch/os/procfs.h"
 
 #define TEXT_LIMIT_BYTES (256u << 20) /* vm.max_map_count is 65530 by default, 100 bytes a line */
-#define DELETED " (deleted)"
+#define DELETED          " (deleted)"
 
 /* "\012" stands for a line feed in a path; nothing else is escaped. */
 static char *path_of(const char *text, size_t len, bool *deleted)

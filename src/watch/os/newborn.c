@@ -15,12 +15,12 @@
 #include "base/clock.h"
 #include "watch/os/procfs.h"
 
-#define IDS_AT_ONCE 2000               /* beyond, one listing costs less */
+#define IDS_AT_ONCE 2000 /* beyond, one listing costs less */
 /* An id is given some µs before its task can be seen; longer if the parent is interrupted there. */
-#define FIRST_STEP_NS (200 * 1000LL)
-#define LAST_STEP_NS  (200 * 1000000LL)
-#define IDS_TO_DOUBT  64
-#define TASKS_TO_ASK  64 /* for their children; beyond, one listing of /proc costs less */
+#define FIRST_STEP_NS    (200 * 1000LL)
+#define LAST_STEP_NS     (200 * 1000000LL)
+#define IDS_TO_DOUBT     64
+#define TASKS_TO_ASK     64 /* for their children; beyond, one listing of /proc costs less */
 #define LISTING_EVERY_NS (100 * 1000000LL)
 
 static uint64_t now_ticks(void)
@@ -80,7 +80,10 @@ static bool describe(pid_t pid, struct fm_newborn_process *process)
     if (fm_process_kin(&kin, pid) || kin.state == 'Z' || kin.state == 'X')
         return false;
     *process = (struct fm_newborn_process){
-        .pid = pid, .parent = kin.parent, .group = kin.group, .session = kin.session,
+        .pid = pid,
+        .parent = kin.parent,
+        .group = kin.group,
+        .session = kin.session,
         .start_ticks = kin.start_ticks,
     };
     return true;

@@ -42,10 +42,10 @@ struct fm_newborn_pending {
 };
 
 struct fm_newborn {
-    int fd;     /* of /proc/loadavg; -1: listing only */
-    pid_t last; /* newest id seen */
-    uint64_t looked_ticks; /* when, in clock ticks since boot */
-    int64_t listed_ns;     /* when /proc was listed last, if it must be */
+    int fd;                                    /* of /proc/loadavg; -1: listing only */
+    pid_t last;                                /* newest id seen */
+    uint64_t looked_ticks;                     /* when, in clock ticks since boot */
+    int64_t listed_ns;                         /* when /proc was listed last, if it must be */
     FM_VEC(struct fm_newborn_pending) pending; /* ids that showed nothing yet */
 };
 

@@ -24,7 +24,7 @@
 #include "watch/os/remote.h"
 #include "watch/os/seat.h"
 
-#define SMALL_BYTES (64u << 10)
+#define SMALL_BYTES  (64u << 10)
 #define MOUNTS_BYTES (4u << 20)
 
 static int number_in(const char *path)
@@ -132,8 +132,12 @@ static int try_file(pid_t pid, const char *name)
 static int try_perf(pid_t pid)
 {
     struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
-        .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1,
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
     };
     int fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 
-#define SMALL_BYTES (64u << 10)
+#define SMALL_BYTES   (64u << 10)
 #define COMMAND_BYTES (256u << 10)
 
 int fm_procfs_read(const char *path, size_t limit, struct fm_buffer *into)
@@ -136,8 +136,8 @@ int fm_process_read(struct fm_proc *p, pid_t pid)
     p->start_ticks = kin.start_ticks;
     /* Kernel threads are children of kthreadd (2) and have no memory of their own. */
     p->kernel_thread = number_of(status, "Kthread:", 10, -1) == 1 ||
-                       (!fm_procfs_field(status, "VmSize:") && p->state != 'Z' &&
-                        p->state != 'X' && (p->parent == 2 || pid == 2));
+                       (!fm_procfs_field(status, "VmSize:") && p->state != 'Z' && p->state != 'X' &&
+                        (p->parent == 2 || pid == 2));
     return 0;
 }
 
@@ -161,7 +161,8 @@ int fm_process_kin(struct fm_process_kin *kin, pid_t pid)
     unsigned long long start;
     if (!rest || sscanf(rest + 1,
                         " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                        "%*s %llu", &kin->state, &parent, &group, &session, &start) != 5)
+                        "%*s %llu",
+                        &kin->state, &parent, &group, &session, &start) != 5)
         return -EIO;
     kin->parent = parent;
     kin->group = group;
@@ -270,8 +271,9 @@ int fm_process_tids(pid_t pid, struct fm_tids *tids)
         struct fm_tid tid = { tasks.list.data[i], tasks.list.data[i] };
         char file[64];
         snprintf(file, sizeof file, "task/%d/status", (int)tid.outer);
-        if (inside && (fm_procfs_read_of(pid, file, SMALL_BYTES, &text) < 0 ||
-                       innermost(fm_procfs_field(fm_buffer_text(&text), "NSpid:"), &tid.inner) == 0))
+        if (inside &&
+            (fm_procfs_read_of(pid, file, SMALL_BYTES, &text) < 0 ||
+             innermost(fm_procfs_field(fm_buffer_text(&text), "NSpid:"), &tid.inner) == 0))
             continue;
         fm_vec_push(&tids->list, tid);
     }

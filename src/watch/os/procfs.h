@@ -23,10 +23,10 @@ int fm_procfs_read(const char *path, size_t limit, struct fm_buffer *into);
 int fm_procfs_read_of(pid_t pid, const char *name, size_t limit, struct fm_buffer *into);
 
 struct fm_proc {
-    pid_t pid;      /* as asked */
-    pid_t tgid;     /* its process: another number means that `pid` is one of its threads */
+    pid_t pid;  /* as asked */
+    pid_t tgid; /* its process: another number means that `pid` is one of its threads */
     pid_t parent;
-    pid_t inner_pid; /* its number in its own, innermost pid namespace; tgid if it has none */
+    pid_t inner_pid;   /* its number in its own, innermost pid namespace; tgid if it has none */
     bool in_namespace; /* it lives in a pid namespace below ours */
     pid_t session, group;
     uid_t uid, euid; /* real and effective */
@@ -35,7 +35,7 @@ struct fm_proc {
     int threads;
     uint64_t start_ticks; /* since boot, in clock ticks */
     uint64_t cap_effective;
-    int seccomp;        /* 0 none, 1 strict, 2 filter; -1 unknown */
+    int seccomp; /* 0 none, 1 strict, 2 filter; -1 unknown */
     bool no_new_privs;
     bool kernel_thread;
 };
@@ -55,7 +55,7 @@ int fm_process_kin(struct fm_process_kin *kin, pid_t pid);
 int64_t fm_process_start_ns(uint64_t start_ticks);
 
 /* Links and texts, malloc'ed, NULL if they cannot be read. */
-char *fm_process_exe(pid_t pid);     /* " (deleted)" is kept off */
+char *fm_process_exe(pid_t pid); /* " (deleted)" is kept off */
 char *fm_process_cwd(pid_t pid);
 char *fm_process_command(pid_t pid); /* arguments joined by spaces; "[name]" if there are none */
 

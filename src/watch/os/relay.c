@@ -12,7 +12,7 @@
  * by which the kernel reports this process's own faults, and the two that nobody can catch. */
 static void fill_taken(sigset_t *set)
 {
-    static const int left[] = { SIGILL, SIGTRAP, SIGABRT, SIGBUS,  SIGFPE, SIGSEGV,
+    static const int left[] = { SIGILL, SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,  SIGSEGV,
                                 SIGSYS, SIGPIPE, SIGXCPU, SIGXFSZ, SIGKILL, SIGSTOP };
     sigfillset(set);
     for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)

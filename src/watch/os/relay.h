@@ -21,8 +21,8 @@
 #include "base/error.h"
 
 struct fm_relay {
-    int fd;   /* readable when a signal arrived; −1 when closed */
-    int kept; /* a signal that is for the launcher itself and not passed on; 0: none */
+    int fd;         /* readable when a signal arrived; −1 when closed */
+    int kept;       /* a signal that is for the launcher itself and not passed on; 0: none */
     sigset_t early; /* those that arrived before there was a program; fm_relay_mark */
     sigset_t found_mask;
     struct sigaction found_child;

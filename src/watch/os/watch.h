@@ -21,9 +21,9 @@
 struct fm_watched {
     pid_t pid;
     struct fm_exit_watch exit; /* closed once there is nothing more to learn from it */
-    uint64_t end_ns;     /* CLOCK_MONOTONIC; 0 while it runs, or if it ended unseen */
-    int32_t exit_status; /* as a shell shows it; −1 if unknown */
-    bool records;        /* it has a live store */
+    uint64_t end_ns;           /* CLOCK_MONOTONIC; 0 while it runs, or if it ended unseen */
+    int32_t exit_status;       /* as a shell shows it; −1 if unknown */
+    bool records;              /* it has a live store */
 };
 
 struct fm_watch {

@@ -156,10 +156,9 @@ static uint32_t record_of(struct folding *f, const struct fm_account_thread *th)
         id = fm_strings_add_text(f->names, strcpy(name, OTHERS));
     if (id < f->by_name.len && f->by_name.data[id] != UINT32_MAX)
         return f->by_name.data[id];
-    struct fm_account_thread record = { .number = th->number,
-                                        .final = true,
-                                        .start_ns = th->start_ns,
-                                        .name = fm_strdup(name) };
+    struct fm_account_thread record = {
+        .number = th->number, .final = true, .start_ns = th->start_ns, .name = fm_strdup(name)
+    };
     uint32_t place = keep(f, record);
     remember_name(f, name, place);
     return place;

@@ -24,9 +24,9 @@
 struct fm_account_thread {
     uint32_t number; /* of the watched thread; of the first one, if it stands for several */
     uint32_t tid;
-    uint32_t folded;   /* how many ended threads this record stands for; 0: one thread */
-    bool tasks;        /* it stands for the asyncio tasks of the thread with that name */
-    bool final;        /* it ended, and nothing more will come of it */
+    uint32_t folded; /* how many ended threads this record stands for; 0: one thread */
+    bool tasks;      /* it stands for the asyncio tasks of the thread with that name */
+    bool final;      /* it ended, and nothing more will come of it */
     uint64_t start_ns, end_ns, cpu_ns;
     char *name; /* "" if none is known */
 };

@@ -29,8 +29,8 @@
 #define MS UINT64_C(1000000)
 
 enum {
-    SLOTS = 256,   /* descriptors remembered; a power of two */
-    SOCKETS = 512, /* sockets remembered; a power of two */
+    SLOTS = 256,        /* descriptors remembered; a power of two */
+    SOCKETS = 512,      /* sockets remembered; a power of two */
     LINES_MAX = 200000, /* of a file in /proc: whatever is longer is cut */
 };
 

@@ -24,10 +24,10 @@ enum fm_fd_kind {
     FM_FD_UNKNOWN, /* not open, or /proc does not let us look */
     FM_FD_FILE,    /* regular; in memory too */
     FM_FD_FOLDER,
-    FM_FD_DISK,    /* a block device */
+    FM_FD_DISK, /* a block device */
     FM_FD_TTY,
-    FM_FD_DEVICE,  /* any other character device */
-    FM_FD_PIPE,    /* and FIFOs */
+    FM_FD_DEVICE, /* any other character device */
+    FM_FD_PIPE,   /* and FIFOs */
     FM_FD_SOCKET,
     FM_FD_EPOLL,
     FM_FD_EVENT,   /* eventfd */
@@ -45,7 +45,7 @@ enum fm_fd_epoll {
     FM_FD_EPOLL_WAKEUP,  /* only what other threads wake the loop with: an eventfd, or one end of
                           * an unnamed socket pair, as every asyncio loop has */
     FM_FD_EPOLL_SOCKETS,
-    FM_FD_EPOLL_OTHER,   /* pipes, terminals, processes */
+    FM_FD_EPOLL_OTHER, /* pipes, terminals, processes */
 };
 
 struct fm_fd_kinds;

@@ -24,14 +24,14 @@ struct gather {
     const struct fm_target *t;
     const struct fm_account *a;
     uint32_t process;
-    FM_VEC(uint32_t) threads;  /* place in the account → thread of the profile, or FM_NONE */
+    FM_VEC(uint32_t) threads;   /* place in the account → thread of the profile, or FM_NONE */
     FM_VEC(uint32_t) functions; /* number of a code → function */
     FM_VEC(struct place) places;
-    struct fm_map place_of;     /* (code, offset) → place */
-    struct fm_map nodes;        /* (parent, function) → node */
-    struct fm_map lines;        /* (function, line) → row in `rows` */
+    struct fm_map place_of; /* (code, offset) → place */
+    struct fm_map nodes;    /* (parent, function) → node */
+    struct fm_map lines;    /* (function, line) → row in `rows` */
     FM_VEC(struct fm_line) rows;
-    FM_VEC(uint32_t) seen;      /* rows counted for the stack at hand: recursion counts once */
+    FM_VEC(uint32_t) seen; /* rows counted for the stack at hand: recursion counts once */
 };
 
 static uint32_t function_flags(uint32_t code_flags)
@@ -83,8 +83,12 @@ static uint32_t thread_of(struct gather *g, uint32_t place)
         snprintf(name, sizeof name, "asyncio tasks of %s", *own ? own : "?");
         own = name;
     }
-    struct fm_thread thread = { .process = g->process, .tid = th->tid, .name = fm_profile_string(g->p, own),
-                                .start_ns = th->start_ns, .end_ns = th->end_ns, .cpu_ns = th->cpu_ns };
+    struct fm_thread thread = { .process = g->process,
+                                .tid = th->tid,
+                                .name = fm_profile_string(g->p, own),
+                                .start_ns = th->start_ns,
+                                .end_ns = th->end_ns,
+                                .cpu_ns = th->cpu_ns };
     g->threads.data[place] = fm_profile_thread(g->p, &thread);
     return g->threads.data[place];
 }
@@ -112,8 +116,9 @@ static uint32_t line_row(struct gather *g, const struct place *place)
                              (uint32_t)g->rows.len, &is_new);
     uint32_t row = *at;
     if (is_new) {
-        struct fm_line line = { .process = g->process, .func = place->func, .line = place->at.line,
-                                .histogram = FM_NONE };
+        struct fm_line line = {
+            .process = g->process, .func = place->func, .line = place->at.line, .histogram = FM_NONE
+        };
         fm_vec_push(&g->rows, line);
     }
     return row;
@@ -151,9 +156,14 @@ static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t 
 static void add_spot(struct gather *g, const struct fm_tally_row *row, int64_t samples, int64_t ns)
 {
     const struct place *place = place_of(g, &g->a->tally.frames.data[row->first]);
-    struct fm_spot spot = { .process = g->process, .func = place->func, .line = place->at.line,
-                            .end_line = place->at.end_line, .column = place->at.column,
-                            .end_column = place->at.end_column, .samples = samples, .ns = ns };
+    struct fm_spot spot = { .process = g->process,
+                            .func = place->func,
+                            .line = place->at.line,
+                            .end_line = place->at.end_line,
+                            .column = place->at.column,
+                            .end_column = place->at.end_column,
+                            .samples = samples,
+                            .ns = ns };
     if (place->at.column)
         fm_vec_push(&g->p->samples.spots, spot);
 }
@@ -179,8 +189,11 @@ static void add_row(struct gather *g, const struct fm_tally_row *row)
 static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
 {
     const struct place *place = place_of(g, &wait->where);
-    struct fm_wait out = { .process = g->process, .func = place->func, .line = place->at.line,
-                           .state = wait->state, .samples = (int64_t)wait->samples,
+    struct fm_wait out = { .process = g->process,
+                           .func = place->func,
+                           .line = place->at.line,
+                           .state = wait->state,
+                           .samples = (int64_t)wait->samples,
                            .ns = (int64_t)wait->ns };
     if (wait->detail == FM_TALLY_HOLDER) {
         const struct place *held = place_of(g, &wait->held_at);
@@ -198,7 +211,8 @@ static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
         fm_vec_push(&g->p->samples.waits, out);
 }
 
-static uint32_t add_process(struct gather *g, const struct fm_gather_settings *settings, double share)
+static uint32_t add_process(struct gather *g, const struct fm_gather_settings *settings,
+                            double share)
 {
     const struct fm_target *t = g->t;
     const struct fm_account *a = g->a;
@@ -236,24 +250,31 @@ static void add_refusal(struct fm_buffer *text, const char *what, int refused)
 {
     if (refused)
         fm_buffer_addf(text, " (%s: %s)", what,
-                       refused == ETIME ? "this kernel lets others wake too late" : strerror(refused));
+                       refused == ETIME ? "this kernel lets others wake too late"
+                                        : strerror(refused));
 }
 
 /* Stacks that are not proven to be of one instant, or for which the program was stopped: that must
  * be known. */
 static void note_way(struct gather *g)
 {
-    static const char best_effort[] = "; looks that moved are lost, some of the others mix two instants";
+    static const char best_effort[] =
+        "; looks that moved are lost, some of the others mix two instants";
     fm_autobuffer text = FM_BUFFER_INIT;
     const struct fm_account *a = g->a;
     if (a->way == FM_WAY_STOP)
-        fm_buffer_add_text(&text, "each running thread was stopped for each look, some 10 µs, by ptrace");
+        fm_buffer_add_text(&text,
+                           "each running thread was stopped for each look, some 10 µs, by ptrace");
     else if (a->way == FM_WAY_PLAIN && a->seat_refused)
-        fm_buffer_add_text(&text, "best effort: the program could not be held still while its stacks were read");
+        fm_buffer_add_text(
+            &text, "best effort: the program could not be held still while its stacks were read");
     else if (a->way == FM_WAY_PLAIN)
-        fm_buffer_add_text(&text, "best effort: above 2,000 looks a second the program runs while its stacks are read");
+        fm_buffer_add_text(
+            &text,
+            "best effort: above 2,000 looks a second the program runs while its stacks are read");
     else if (a->stop_refused)
-        fm_buffer_add_text(&text, "threads were not stopped, but kept from running by sitting on their processor");
+        fm_buffer_add_text(
+            &text, "threads were not stopped, but kept from running by sitting on their processor");
     else
         return;
     add_refusal(&text, "sitting on their processor", a->seat_refused);
@@ -268,12 +289,16 @@ static void note_lateness(struct gather *g)
     const struct fm_target_counts *c = &g->a->counts;
     fm_autobuffer text = FM_BUFFER_INIT;
     if (g->a->outruns_us)
-        fm_profile_note(g->p, g->process, "sampling", 1,
-                        "a thread of real-time priority cannot be seen while it runs: shares are wrong");
+        fm_profile_note(
+            g->p, g->process, "sampling", 1,
+            "a thread of real-time priority cannot be seen while it runs: shares are wrong");
     if (c->rounds < LATE_LEAST || c->looks_late * 100 < LATE_PERCENT * c->rounds)
         return;
-    fm_buffer_addf(&text, "%.0f %% of the looks came more than 0.2 ms late, as the machine was busy: what waits or sleeps "
-                          "may be overstated", 100.0 * (double)c->looks_late / (double)c->rounds);
+    fm_buffer_addf(
+        &text,
+        "%.0f %% of the looks came more than 0.2 ms late, as the machine was busy: what waits or sleeps "
+        "may be overstated",
+        100.0 * (double)c->looks_late / (double)c->rounds);
     fm_profile_note(g->p, g->process, "sampling", 1, fm_buffer_text(&text));
 }
 

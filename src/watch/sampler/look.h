@@ -57,12 +57,14 @@ enum fm_look_result {
     FM_LOOK_GONE,  /* this is no thread state any more */
 };
 
+/* clang-format off */
 #define FM_PROOF_LIST(X)                                                                           \
     X(BLOCKED, "blocked")                                                                          \
     X(GIL, "gil")                                                                                  \
     X(DISPLACED, "displaced")                                                                      \
     X(STOPPED, "stopped")                                                                          \
     X(PLAIN, "plain")
+/* clang-format on */
 
 enum fm_proof {
 #define X(name, text) FM_PROOF_##name,

@@ -18,6 +18,7 @@
 #include "watch/sampler/look.h"
 
 /* What the climb uses of a layout. */
+/* clang-format off */
 #define FM_LOOK_LAYOUT(X)                                                                          \
     X(frames)                                                                                      \
     X(table)                                                                                       \
@@ -33,6 +34,7 @@
     X(frame_state)                                                                                 \
     X(frame_size)                                                                                  \
     X(code_bytecode)
+/* clang-format on */
 
 /* Does nothing unless asked for. */
 void fm_look_keep(struct fm_looker *k, const struct fm_looked *who, enum fm_look_result result);

@@ -24,22 +24,23 @@
 #include "base/clock.h"
 #include "watch/os/newborn.h"
 #include "watch/os/procfs.h"
+#include "watch/os/seat.h"
 #include "watch/sampler/account.h"
 #include "watch/sampler/gather.h"
-#include "watch/os/seat.h"
 #include "watch/sampler/suspects.h"
 #include "watch/sampler/target.h"
 
-#define KIN_NS       5000000u  /* how often to look for new processes at most */
-#define SUSPECT_NS   1000000u  /* … while some process is about to become a Python */
-#define CPU_CHECK_NS 100000000u
-#define SLOWEST_NS   1000000000u
-#define BEGINNING_NS 200000000.0 /* what may be spent in that time is there from the start */
-#define LATE_NS      200000u   /* a look that comes later than this prefers what comes late, too */
-#define LATE_LOOKS   500u      /* of so many … */
-#define LATE_MOST    25u       /* … no more may be */
-#define MOST_AS_FIRST 0.3      /* of a processor, for one who goes before all others */
-#define SHORTEST_SEATED_NS 500000u /* between looks: more often, sitting on its processor would stop the program */
+#define KIN_NS        5000000u /* how often to look for new processes at most */
+#define SUSPECT_NS    1000000u /* … while some process is about to become a Python */
+#define CPU_CHECK_NS  100000000u
+#define SLOWEST_NS    1000000000u
+#define BEGINNING_NS  200000000.0 /* what may be spent in that time is there from the start */
+#define LATE_NS       200000u /* a look that comes later than this prefers what comes late, too */
+#define LATE_LOOKS    500u    /* of so many … */
+#define LATE_MOST     25u     /* … no more may be */
+#define MOST_AS_FIRST 0.3     /* of a processor, for one who goes before all others */
+#define SHORTEST_SEATED_NS                                                                         \
+    500000u /* between looks: more often, sitting on its processor would stop the program */
 
 struct fm_sampler {
     struct fm_sampler_options options;
@@ -49,7 +50,7 @@ struct fm_sampler {
     pthread_mutex_t lock, gathering;
     atomic_int stop; /* a futex */
     atomic_int wanted;
-    FM_VEC(struct fm_target *) targets; /* ended ones included, in order of appearance */
+    FM_VEC(struct fm_target *) targets;   /* ended ones included, in order of appearance */
     FM_VEC(struct fm_account *) accounts; /* of each of them; some may have none yet */
     struct fm_seat seat;
     struct fm_suspects suspects;
@@ -153,9 +154,11 @@ static struct fm_target_options options_of(const struct fm_sampler *s)
                                                  [FM_SAMPLE_CPU] = FM_TARGET_RUNNING,
                                                  [FM_SAMPLE_GIL] = FM_TARGET_GIL };
     uint64_t interval_ns = interval_of(&s->options);
-    return (struct fm_target_options){ .mode = modes[s->options.mode], .tasks = s->options.tasks,
+    return (struct fm_target_options){ .mode = modes[s->options.mode],
+                                       .tasks = s->options.tasks,
                                        .interval_ns = interval_ns,
-                                       .way = interval_ns < SHORTEST_SEATED_NS ? FM_WAY_PLAIN : s->options.way };
+                                       .way = interval_ns < SHORTEST_SEATED_NS ? FM_WAY_PLAIN
+                                                                               : s->options.way };
 }
 
 static void add_target(struct fm_sampler *s, struct fm_target *t)
@@ -267,7 +270,8 @@ static void keep_cpu_limit(struct fm_sampler *s, uint64_t now_ns)
     if (s->options.max_cpu_percent <= 0 || rounds < 1)
         return;
     /* Imports show more that is new than all the rest: the limit is one of the whole, not of its beginning. */
-    double limit = s->options.max_cpu_percent / 100 * (1 + BEGINNING_NS / (double)(now_ns - s->start_ns + 1));
+    double limit =
+        s->options.max_cpu_percent / 100 * (1 + BEGINNING_NS / (double)(now_ns - s->start_ns + 1));
     double right_ns = spent_ns / rounds / limit;
     double wanted_ns = (double)interval_of(&s->options);
     if (right_ns < wanted_ns)

@@ -23,22 +23,22 @@
 #include "watch/sampler/way.h"
 
 struct fm_sampler_options {
-    double rate_hz;         /* 0: as fast as it goes */
+    double rate_hz; /* 0: as fast as it goes */
     enum fm_sample_mode mode;
     double max_cpu_percent; /* of one processor; 0: no limit. The rate falls to keep it */
-    bool max_cpu_asked;     /* somebody named that limit: a rate that is asked for does not lift it */
-    uint64_t duration_ns;   /* 0: until stopped or every process ended */
-    bool children;          /* follow them, of every kind */
-    bool tasks;             /* asyncio: the await stack of each task too */
-    enum fm_way way;        /* how to look at threads that run */
+    bool max_cpu_asked;   /* somebody named that limit: a rate that is asked for does not lift it */
+    uint64_t duration_ns; /* 0: until stopped or every process ended */
+    bool children;        /* follow them, of every kind */
+    bool tasks;           /* asyncio: the await stack of each task too */
+    enum fm_way way;      /* how to look at threads that run */
 };
 
 struct fm_sampler_stats {
     uint64_t rounds, samples, partial, lost;
-    uint64_t start_ns, now_ns; /* CLOCK_MONOTONIC */
-    uint64_t cpu_ns;           /* of the sampling thread */
-    uint64_t late;             /* rounds that began more than half an interval late */
-    double rate_hz;            /* wanted now: less than asked for if max_cpu_percent bites */
+    uint64_t start_ns, now_ns;   /* CLOCK_MONOTONIC */
+    uint64_t cpu_ns;             /* of the sampling thread */
+    uint64_t late;               /* rounds that began more than half an interval late */
+    double rate_hz;              /* wanted now: less than asked for if max_cpu_percent bites */
     uint32_t processes, threads; /* being watched now */
 };
 

@@ -29,13 +29,10 @@
 #define P_PIDFD 3 /* newer than some headers */
 #endif
 
-static enum class class_of(const struct fm_syscall *call)
-{
-    if ((unsigned long)call->number >= sizeof classes)
-        return CLASS_OTHER;
+static enum class class_of(const struct fm_syscall *call) {
+    if ((unsigned long)call->number >= sizeof classes) return CLASS_OTHER;
     enum class class = classes[call->number];
-    if (class != CLASS_FCNTL)
-        return class;
+    if (class != CLASS_FCNTL) return class;
     int command = (int)call->args[1];
     return command == F_SETLKW || command == F_OFD_SETLKW ? CLASS_LOCK : CLASS_FD;
 }
@@ -371,8 +368,7 @@ bool fm_syscall_describe(const struct fm_syscall *call, const struct fm_remote *
     switch (class) {
     case CLASS_FUTEX:
     case CLASS_FUTEXES:
-        fm_buffer_addf(out, "futex 0x%llx",
-                       (unsigned long long)futex_of(call, remote, class));
+        fm_buffer_addf(out, "futex 0x%llx", (unsigned long long)futex_of(call, remote, class));
         break;
     case CLASS_LOCK:
     case CLASS_FD:

@@ -17,8 +17,8 @@
 
 /* What the line says, before anything is looked up. */
 struct fm_syscall {
-    bool running;    /* on a processor or ready to be */
-    long number;     /* −1: blocked outside a system call (a page fault, or stopped) */
+    bool running; /* on a processor or ready to be */
+    long number;  /* −1: blocked outside a system call (a page fault, or stopped) */
     uint64_t args[6];
     uint64_t stack_pointer, program_counter;
 };

@@ -27,24 +27,24 @@
 
 enum class {
     CLASS_OTHER,
-    CLASS_FUTEX,    /* at args[0] */
-    CLASS_FUTEXES,  /* an array at args[0] */
-    CLASS_LOCK,     /* a lock on the file args[0] */
-    CLASS_FCNTL,    /* perhaps a lock on it */
-    CLASS_SEMOP,    /* System V semaphores */
-    CLASS_FD,       /* depends on what descriptor args[0] is */
-    CLASS_NETWORK,  /* args[0] is a socket */
-    CLASS_PATH,     /* a path at args[0] */
-    CLASS_PATH_AT,  /* a path at args[1], relative to args[0] */
-    CLASS_DISK,     /* without a descriptor */
-    CLASS_POLL,     /* args[1] struct pollfd at args[0] */
-    CLASS_SELECT,   /* descriptors below args[0], sets at args[1…3] */
-    CLASS_EPOLL,    /* args[0], milliseconds in args[3] */
-    CLASS_EPOLL2,   /* args[0], time at args[3] */
+    CLASS_FUTEX,   /* at args[0] */
+    CLASS_FUTEXES, /* an array at args[0] */
+    CLASS_LOCK,    /* a lock on the file args[0] */
+    CLASS_FCNTL,   /* perhaps a lock on it */
+    CLASS_SEMOP,   /* System V semaphores */
+    CLASS_FD,      /* depends on what descriptor args[0] is */
+    CLASS_NETWORK, /* args[0] is a socket */
+    CLASS_PATH,    /* a path at args[0] */
+    CLASS_PATH_AT, /* a path at args[1], relative to args[0] */
+    CLASS_DISK,    /* without a descriptor */
+    CLASS_POLL,    /* args[1] struct pollfd at args[0] */
+    CLASS_SELECT,  /* descriptors below args[0], sets at args[1…3] */
+    CLASS_EPOLL,   /* args[0], milliseconds in args[3] */
+    CLASS_EPOLL2,  /* args[0], time at args[3] */
     CLASS_SLEEP,
-    CLASS_CHILD,    /* process args[0] */
-    CLASS_WAITID,   /* args[0] says what args[1] is */
-    CLASS_MAP,      /* changes the map of the memory */
+    CLASS_CHILD,  /* process args[0] */
+    CLASS_WAITID, /* args[0] says what args[1] is */
+    CLASS_MAP,    /* changes the map of the memory */
 };
 
 static const uint8_t classes[512] = {

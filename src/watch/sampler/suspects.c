@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "watch/os/procfs.h"
 
-#define FIRST_WAIT_NS   1000000u    /* what an interpreter does first is worth seeing */
+#define FIRST_WAIT_NS   1000000u /* what an interpreter does first is worth seeing */
 #define LONGEST_WAIT_NS 50000000u
 #define SELDOM_NS       2000000000u /* how often a program that is no Python is searched again */
-#define PATIENCE        8           /* a try comes after one part in so many of the time until now */
+#define PATIENCE        8 /* a try comes after one part in so many of the time until now */
 
 void fm_suspects_release(struct fm_suspects *s)
 {
@@ -105,8 +105,8 @@ static bool is_due(struct fm_suspect *suspect, uint64_t now_ns)
 }
 
 /* The target that it has become, or NULL. */
-static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspect, const struct fm_target_options *options,
-                                 uint64_t now_ns)
+static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspect,
+                                 const struct fm_target_options *options, uint64_t now_ns)
 {
     struct fm_error err = FM_ERROR_INIT;
     struct fm_target *t = fm_target_new(suspect->pid, options, &err);

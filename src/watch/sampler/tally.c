@@ -49,13 +49,12 @@ static void grow_rows(struct fm_tally *t)
     }
 }
 
-static bool is_row(const struct fm_tally *t, const struct fm_tally_row *row, const struct fm_tally_row *key,
-                   const struct fm_raw_frame *frames)
+static bool is_row(const struct fm_tally *t, const struct fm_tally_row *row,
+                   const struct fm_tally_row *key, const struct fm_raw_frame *frames)
 {
     return row->hash == key->hash && row->n == key->n && row->thread == key->thread &&
            row->partial == key->partial &&
-           (!key->n ||
-            memcmp(t->frames.data + row->first, frames, key->n * sizeof *frames) == 0);
+           (!key->n || memcmp(t->frames.data + row->first, frames, key->n * sizeof *frames) == 0);
 }
 
 static bool is_full(const struct fm_tally *t, uint32_t n)
@@ -66,8 +65,11 @@ static bool is_full(const struct fm_tally *t, uint32_t n)
 uint32_t fm_tally_row(struct fm_tally *t, uint32_t thread, const struct fm_raw_frame *frames,
                       uint32_t n, bool partial)
 {
-    struct fm_tally_row key = { .hash = hash_frames(((uint64_t)thread << 1 | partial) + 1, frames, n),
-                                .n = n, .thread = thread, .partial = partial };
+    struct fm_tally_row key = { .hash =
+                                    hash_frames(((uint64_t)thread << 1 | partial) + 1, frames, n),
+                                .n = n,
+                                .thread = thread,
+                                .partial = partial };
     if (t->rows.len * 2 >= t->row_cap)
         grow_rows(t);
     size_t slot = key.hash & (t->row_cap - 1);
@@ -105,7 +107,8 @@ static void grow_waits(struct fm_tally *t)
 static uint64_t hash_wait(const struct fm_tally_wait *w)
 {
     struct fm_raw_frame both[2] = { w->where, w->held_at };
-    return hash_frames((uint64_t)w->detail << 32 ^ (uint64_t)w->holder << 8 ^ (uint64_t)w->state, both, 2);
+    return hash_frames((uint64_t)w->detail << 32 ^ (uint64_t)w->holder << 8 ^ (uint64_t)w->state,
+                       both, 2);
 }
 
 static bool is_wait(const struct fm_tally_wait *a, const struct fm_tally_wait *b)
@@ -165,13 +168,15 @@ uint64_t fm_tally_end_round(struct fm_tally *t, uint64_t ns, uint64_t most_ns)
     return ns - seen_ns;
 }
 
-static const struct fm_raw_frame *frames_of(const struct fm_tally *t, const struct fm_tally_row *row)
+static const struct fm_raw_frame *frames_of(const struct fm_tally *t,
+                                            const struct fm_tally_row *row)
 {
     return row->n ? t->frames.data + row->first : NULL;
 }
 
-void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other, uint32_t (*thread)(void *, uint32_t),
-                      uint32_t (*detail)(void *, uint32_t), void *data)
+void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other,
+                      uint32_t (*thread)(void *, uint32_t), uint32_t (*detail)(void *, uint32_t),
+                      void *data)
 {
     for (size_t i = 0; i < other->rows.len; i++) {
         const struct fm_tally_row *row = &other->rows.data[i];
@@ -180,7 +185,8 @@ void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other, uint32_t
             if (!row->samples[k] && !row->ns[k])
                 continue;
             if (at == UINT32_MAX)
-                at = fm_tally_row(t, thread(data, row->thread), frames_of(other, row), row->n, row->partial);
+                at = fm_tally_row(t, thread(data, row->thread), frames_of(other, row), row->n,
+                                  row->partial);
             t->rows.data[at].samples[k] += row->samples[k];
             t->rows.data[at].ns[k] += row->ns[k];
         }
@@ -206,7 +212,8 @@ static uint32_t row_again(struct fm_tally *t, const struct fm_tally *old, uint32
     return fm_tally_row(t, row->thread, frames_of(old, row), row->n, row->partial);
 }
 
-struct fm_tally fm_tally_take(struct fm_tally *t, uint32_t **rows, size_t n, uint32_t **waits, size_t m)
+struct fm_tally fm_tally_take(struct fm_tally *t, uint32_t **rows, size_t n, uint32_t **waits,
+                              size_t m)
 {
     struct fm_tally old = *t;
     *t = (struct fm_tally){ .before = old.before, .now = old.now };
@@ -218,6 +225,7 @@ struct fm_tally fm_tally_take(struct fm_tally *t, uint32_t **rows, size_t n, uin
     for (size_t i = 0; i < n; i++)
         *rows[i] = *rows[i] < old.rows.len ? row_again(t, &old, *rows[i]) : *rows[i];
     for (size_t i = 0; i < m; i++)
-        *waits[i] = *waits[i] < old.waits.len ? fm_tally_wait(t, &old.waits.data[*waits[i]]) : *waits[i];
+        *waits[i] =
+            *waits[i] < old.waits.len ? fm_tally_wait(t, &old.waits.data[*waits[i]]) : *waits[i];
     return old;
 }

@@ -34,8 +34,8 @@ struct fm_tally_wait {
     uint64_t hash;
     struct fm_raw_frame where;
     enum fm_state state;
-    uint32_t detail;            /* string id, or FM_TALLY_HOLDER: the thread that held the GIL … */
-    uint32_t holder;            /* … its number */
+    uint32_t detail; /* string id, or FM_TALLY_HOLDER: the thread that held the GIL … */
+    uint32_t holder; /* … its number */
     struct fm_raw_frame held_at; /* … and where it was */
     uint64_t samples, ns;
 };
@@ -79,11 +79,13 @@ uint64_t fm_tally_end_round(struct fm_tally *t, uint64_t ns, uint64_t most_ns);
 
 /* Add what another one counted; numbers of its threads become `threads[number]`, details `details[id]`. What its
  * last round saw is left out: it has no time yet. */
-void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other, uint32_t (*thread)(void *, uint32_t),
-                      uint32_t (*detail)(void *, uint32_t), void *data);
+void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other,
+                      uint32_t (*thread)(void *, uint32_t), uint32_t (*detail)(void *, uint32_t),
+                      void *data);
 
 /* Hand over what was counted so far and begin anew. What the last round saw stays, to be given its time; so do the
  * rows in `*rows[0..n)` and `*waits[0..m)` (UINT32_MAX: none), which become their new numbers. */
-struct fm_tally fm_tally_take(struct fm_tally *t, uint32_t **rows, size_t n, uint32_t **waits, size_t m);
+struct fm_tally fm_tally_take(struct fm_tally *t, uint32_t **rows, size_t n, uint32_t **waits,
+                              size_t m);
 
 #endif

@@ -12,9 +12,9 @@
 #include "watch/sampler/thread_look.h"
 #include "watch/sampler/threads.h"
 
-#define STACK_START_FIELD 28 /* of /proc/PID/stat, as proc(5) counts them */
-#define MOST_INTERVALS 10u   /* that one look stands for; what is beyond was not seen */
-#define MOST_NS 10000000u    /* … at the highest rate */
+#define STACK_START_FIELD 28        /* of /proc/PID/stat, as proc(5) counts them */
+#define MOST_INTERVALS    10u       /* that one look stands for; what is beyond was not seen */
+#define MOST_NS           10000000u /* … at the highest rate */
 
 uint64_t fm_target_stack_start(pid_t pid)
 {
@@ -25,7 +25,8 @@ uint64_t fm_target_stack_start(pid_t pid)
     return start ? strtoull(start, NULL, 10) : 0;
 }
 
-struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *options, struct fm_error *err)
+struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *options,
+                                struct fm_error *err)
 {
     struct fm_target *t = fm_calloc(1, sizeof *t);
     struct fm_process_kin kin = { 0 };
@@ -45,7 +46,9 @@ struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *optio
     if (!fm_rseq_find(&t->remote, &t->cpu_distance))
         t->cpu_distance = 0;
     fm_codes_init(&t->codes, &t->remote, &t->runtime.layout);
-    t->looker = (struct fm_looker){ .remote = &t->remote, .layout = &t->runtime.layout, .codes = &t->codes };
+    t->looker = (struct fm_looker){ .remote = &t->remote,
+                                    .layout = &t->runtime.layout,
+                                    .codes = &t->codes };
     t->fds = fm_fd_kinds_new(pid);
     t->details = fm_strings_new();
     t->exe = fm_process_exe(pid);
@@ -117,8 +120,11 @@ static void count_gil_wait(struct fm_target *t, const struct fm_watched_thread *
 {
     if (!th->has_newest || !holder->has_newest)
         return;
-    struct fm_tally_wait wait = { .where = th->newest, .state = FM_STATE_GIL, .detail = FM_TALLY_HOLDER,
-                                  .holder = holder->number, .held_at = holder->newest };
+    struct fm_tally_wait wait = { .where = th->newest,
+                                  .state = FM_STATE_GIL,
+                                  .detail = FM_TALLY_HOLDER,
+                                  .holder = holder->number,
+                                  .held_at = holder->newest };
     fm_tally_add_wait(&t->tally, fm_tally_wait(&t->tally, &wait));
 }
 
@@ -149,7 +155,8 @@ static bool has_ended(const struct fm_watched_thread *th)
            (errno == ESRCH || errno == ENOENT);
 }
 
-static void lose(struct fm_target *t, struct fm_watched_thread *th, enum fm_thread_seen seen, uint64_t now_ns)
+static void lose(struct fm_target *t, struct fm_watched_thread *th, enum fm_thread_seen seen,
+                 uint64_t now_ns)
 {
     th->waits_for_gil = th->still = false;
     if (seen == FM_THREAD_GONE) {
@@ -224,7 +231,8 @@ bool fm_target_round(struct fm_target *t, struct fm_seat *seat, uint64_t now_ns)
     t->looker.seat = seat;
     if (!fm_threads_glance(t, now_ns))
         return false;
-    t->looker.counts_deaths = t->interps.len == 1 && t->runtime.layout.interp_code_generation != FM_ABSENT;
+    t->looker.counts_deaths =
+        t->interps.len == 1 && t->runtime.layout.interp_code_generation != FM_ABSENT;
     t->counts.rounds++;
     t->counts.running = t->counts.gil = 0;
     give_turns(t);

@@ -34,41 +34,44 @@ struct fm_watched_thread {
     struct fm_looked look; /* where its stack is */
     uint32_t number;       /* never given again */
     pid_t tid, pid;
-    uint64_t ident;  /* pthread_t, by which Python knows it */
-    uint64_t native; /* the kernel's id as Python knows it: that of its own namespace; 0 before 3.11 */
+    uint64_t ident; /* pthread_t, by which Python knows it */
+    /* The kernel's id as Python knows it: that of its own namespace; 0 before 3.11. */
+    uint64_t native;
     int syscall_fd, switches_fd;
     bool opens_anew; /* descriptors are scarce: its files are opened for each look */
     uint64_t start_ns, end_ns;
     bool gone;
-    struct fm_watched_thread *tasks_of; /* the thread whose asyncio tasks these are; NULL: a real thread */
+    struct fm_watched_thread
+        *tasks_of; /* the thread whose asyncio tasks these are; NULL: a real thread */
     struct fm_watched_thread *tasks_in; /* what stands for its asyncio tasks; NULL: none yet */
-    uint64_t cpu_first_ns, cpu_ns; /* on a processor, by the kernel: at first, and last … */
-    uint64_t cpu_read_ns;          /* … and when that was read */
+    uint64_t cpu_first_ns, cpu_ns;      /* on a processor, by the kernel: at first, and last … */
+    uint64_t cpu_read_ns;               /* … and when that was read */
     /* The last sample. */
     bool still;        /* blocked; holds while `switches` does */
     uint64_t switches; /* how often it was given a processor */
     enum fm_state state;
-    uint32_t row;  /* of the tally */
-    uint32_t wait; /* of the tally's waits, or UINT32_MAX */
+    uint32_t row;               /* of the tally */
+    uint32_t wait;              /* of the tally's waits, or UINT32_MAX */
     struct fm_raw_frame newest; /* where it was */
     bool has_newest, waits_for_gil;
     enum fm_proof proof;
-    bool in_turn; /* it held the GIL when the round began */
+    bool in_turn;                        /* it held the GIL when the round began */
     FM_VEC(struct fm_task_sample) tasks; /* with --tasks: where its tasks were */
     struct fm_snapshot_hints task_hints;
-    char *name;    /* NULL until known */
-    bool named;    /* by Python, not by the kernel */
+    char *name; /* NULL until known */
+    bool named; /* by Python, not by the kernel */
 };
 
 /* An interpreter; its newest thread state stands first in its list. */
 struct fm_watched_interp {
     fm_addr at, newest_thread;
-    struct fm_look_gil gil; /* as of the last glance; at 0: there is none, or nobody to fight for it */
-    fm_addr holder;         /* of the GIL; 0: nobody */
-    fm_addr last_holder;    /* … even if nobody holds it now */
-    uint64_t gil_switches;  /* how often it went from one thread to another */
-    uint32_t quiet_rounds;  /* in a row without that */
-    bool quiet;             /* none since every thread was looked at, which was not long ago */
+    struct fm_look_gil
+        gil;             /* as of the last glance; at 0: there is none, or nobody to fight for it */
+    fm_addr holder;      /* of the GIL; 0: nobody */
+    fm_addr last_holder; /* … even if nobody holds it now */
+    uint64_t gil_switches; /* how often it went from one thread to another */
+    uint32_t quiet_rounds; /* in a row without that */
+    bool quiet;            /* none since every thread was looked at, which was not long ago */
 };
 
 struct fm_target_counts {
@@ -90,9 +93,10 @@ struct fm_target_options {
 
 struct fm_target {
     struct fm_target_options options;
-    bool outruns_us;      /* it has a thread of a real-time priority that goes before ours */
-    uint64_t round;       /* of the sampler in which it was last looked at */
-    int seat_refused, stop_refused; /* the error number for which a way is not taken; 0: it is not refused */
+    bool outruns_us; /* it has a thread of a real-time priority that goes before ours */
+    uint64_t round;  /* of the sampler in which it was last looked at */
+    int seat_refused,
+        stop_refused; /* the error number for which a way is not taken; 0: it is not refused */
     pid_t pid, parent;
     uint64_t start_ticks; /* tells it from a later process of the same number */
     uint64_t stack_start; /* fm_target_stack_start() */
@@ -106,8 +110,9 @@ struct fm_target {
     struct fm_strings *details; /* texts of waits */
     struct fm_map detail_of;    /* identity of a wait → text */
     FM_VEC(struct fm_watched_interp) interps;
-    FM_VEC(struct fm_watched_thread *) live, ended; /* in order of number; ended ones until they are handed over */
-    uint32_t n_threads;                             /* numbers given so far */
+    FM_VEC(struct fm_watched_thread *)
+    live, ended;                  /* in order of number; ended ones until they are handed over */
+    uint32_t n_threads;           /* numbers given so far */
     struct fm_task_reader *tasks; /* NULL: not asked for */
     struct fm_tasks task_list;
     FM_VEC(struct fm_raw_frame) task_stack;
@@ -115,7 +120,8 @@ struct fm_target {
     uint64_t start_ns, end_ns, last_round_ns, last_list_ns, last_glance_ns;
     uint64_t seen_ns; /* when what the last round saw was so */
     uint64_t read_ns; /* when the first running thread of this round was read; 0: none was yet */
-    uint64_t list_wait_ns; /* until threads are listed again, as one had not begun yet; 0: there was none */
+    /* Until threads are listed again, as one had not begun yet; 0: there was none. */
+    uint64_t list_wait_ns;
     uint64_t next_names_ns; /* when to look for names of threads; UINT64_MAX: all are known */
     bool gone;
     struct fm_exit_watch exit;
@@ -123,7 +129,8 @@ struct fm_target {
 };
 
 /* NULL with an error as of fm_runtime_find(). */
-struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *options, struct fm_error *err);
+struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *options,
+                                struct fm_error *err);
 void fm_target_free(struct fm_target *t);
 
 /* Where the kernel put the stack of a process when it was executed: at random, so that of all running

@@ -73,7 +73,8 @@ bool fm_thread_is_unchanged(const struct fm_target *t, struct fm_watched_thread 
     uint64_t switches;
     if (!th->still)
         return false;
-    return cannot_have_run(t, th) || (fm_threads_switches(th, &switches) && switches == th->switches);
+    return cannot_have_run(t, th) ||
+           (fm_threads_switches(th, &switches) && switches == th->switches);
 }
 
 /* --- the stack -------------------------------------------------------------------------------- */
@@ -95,7 +96,9 @@ static void take_next_way(struct fm_target *t, int why)
         t->seat_refused = why;
     else
         t->stop_refused = why;
-    t->options.way = !t->seat_refused ? FM_WAY_DISPLACE : !t->stop_refused ? FM_WAY_STOP : FM_WAY_PLAIN;
+    t->options.way = !t->seat_refused   ? FM_WAY_DISPLACE
+                     : !t->stop_refused ? FM_WAY_STOP
+                                        : FM_WAY_PLAIN;
 }
 
 /* Follow it to its processor, for the next try. */

@@ -13,15 +13,17 @@
 #include "watch/os/procfs.h"
 
 #define MAX_INTERPRETERS 4096
-#define MAX_THREADS 65536
+#define MAX_THREADS      65536
 #define THREAD_MAX_BYTES 2048
-#define REFRESH_NS 100000000u
-#define SOON_NS 200000u /* after which a thread that has not begun yet is looked for, then twice as long … */
-#define QUIET_ROUNDS 8    /* at least each so many rounds the kernel is asked about everybody */
-#define PLAIN_NS 1000000u /* between two glances at a process with one thread, at the highest rates */
-#define SPARE_FDS 64
-#define LISTINGS 3 /* how often to read the lists, should they change meanwhile */
-#define NAMES_NS 3000000u           /* after a new thread was seen */
+#define REFRESH_NS       100000000u
+#define SOON_NS                                                                                    \
+    200000u /* after which a thread that has not begun yet is looked for, then twice as long … */
+#define QUIET_ROUNDS 8 /* at least each so many rounds the kernel is asked about everybody */
+#define PLAIN_NS                                                                                   \
+    1000000u /* between two glances at a process with one thread, at the highest rates */
+#define SPARE_FDS        64
+#define LISTINGS         3           /* how often to read the lists, should they change meanwhile */
+#define NAMES_NS         3000000u    /* after a new thread was seen */
 #define NAMES_AT_MOST_NS 5000000000u /* later it gets no name any more */
 
 static uint64_t word(const uint8_t *bytes, uint32_t offset)
@@ -212,8 +214,9 @@ void fm_threads_drop_ended(struct fm_target *t)
 /* One walk through the lists of thread states. */
 struct listing {
     FM_VEC(struct found) found;
-    struct fm_map visited; /* addresses: a list that was changed while it was read may be a circle */
-    bool whole;            /* every list was read to its end */
+    struct fm_map
+        visited; /* addresses: a list that was changed while it was read may be a circle */
+    bool whole;  /* every list was read to its end */
     uint64_t now_ns;
     bool early; /* some have not begun yet */
 };
@@ -230,7 +233,8 @@ static void list_threads_of(struct fm_target *t, fm_addr interp, fm_addr at, str
         if (!is_new || l->thread_size > sizeof bytes ||
             fm_remote_read(&t->remote, at, bytes, l->thread_size) < 0 ||
             word(bytes, l->thread_interp) != interp || word(bytes, l->thread_prev) != newer) {
-            list->whole = false; /* a thread ended under our eyes: those behind it are out of sight */
+            list->whole =
+                false; /* a thread ended under our eyes: those behind it are out of sight */
             return;
         }
         /* Until a new thread runs, its state names the thread that made it. */
@@ -245,7 +249,8 @@ static void list_threads_of(struct fm_target *t, fm_addr interp, fm_addr at, str
 /* A thread state can be freed and another made in its place, even with the same pthread_t. */
 static bool is_same(const struct fm_watched_thread *th, const struct found *found)
 {
-    return th->ident == found->ident && th->native == found->native && th->look.interp == found->interp;
+    return th->ident == found->ident && th->native == found->native &&
+           th->look.interp == found->interp;
 }
 
 /* Which threads of the kernel they are: asked only if one is new. One thread may have a state in each interpreter. */
@@ -329,7 +334,8 @@ static void list_threads(struct fm_target *t, struct listing *list)
             list->whole = false;
             break;
         }
-        struct fm_watched_interp interp = { .at = at, .newest_thread = word(bytes, l->interp_threads_head),
+        struct fm_watched_interp interp = { .at = at,
+                                            .newest_thread = word(bytes, l->interp_threads_head),
                                             .gil.at = gil_of(t, bytes) };
         fm_vec_push(&t->interps, interp);
         list_threads_of(t, at, interp.newest_thread, list);
@@ -385,7 +391,8 @@ static void take_gil(struct fm_target *t, struct fm_watched_interp *interp)
 void fm_threads_see_gil(struct fm_target *t, struct fm_watched_interp *interp)
 {
     interp->holder = 0;
-    if (reads_gil(t, interp) && fm_remote_read(&t->remote, interp->gil.at, interp->gil.before, FM_LOOK_GIL_BYTES) == 0)
+    if (reads_gil(t, interp) &&
+        fm_remote_read(&t->remote, interp->gil.at, interp->gil.before, FM_LOOK_GIL_BYTES) == 0)
         take_gil(t, interp);
 }
 
