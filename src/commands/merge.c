@@ -8,11 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/output.h"
 #include "commands/inputs.h"
 #include "commands/join.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
-#include "record/model/edit.h"
+#include "record/model/recorder.h"
 
 static const char help[] =
     "Usage: fathom merge [OPTION…] FILE… -o ALL\n"
@@ -69,22 +70,36 @@ static struct fm_profile *open_one(const char *path, struct fm_error *err)
     return p;
 }
 
-static int merge(char *const *files, const char *output, bool force, struct fm_error *err)
+struct work {
+    char *const *files;
+    struct fm_error input; /* set if an input could not be read: that is not the output's fault */
+};
+
+/* One recording in memory at a time: how many there are does not matter. */
+static int write_all(void *context, int fd, struct fm_error *err)
 {
-    struct fm_profile *sum = open_one(files[0], err);
-    for (size_t i = 1; sum && files[i]; i++) {
-        struct fm_profile *p = open_one(files[i], err);
-        if (!p) {
-            fm_profile_free(sum);
-            return err->status;
-        }
-        fm_profile_append(sum, p);
+    struct work *work = context;
+    struct fm_recorder *r = fm_recorder_new(fd, true);
+    int status = 0;
+    for (size_t i = 0; work->files[i] && status == 0 && !fm_recorder_failed(r); i++) {
+        struct fm_profile *p = open_one(work->files[i], &work->input);
+        status = p ? 0 : work->input.status;
+        if (p)
+            fm_recorder_profile(r, p);
         fm_profile_free(p);
     }
-    if (!sum)
-        return err->status;
-    int status = fm_profile_write(sum, output, NULL, force, err);
-    fm_profile_free(sum);
+    if (status == 0)
+        status = fm_recorder_end(r, err);
+    fm_recorder_free(r);
+    return status;
+}
+
+static int merge(char *const *files, const char *output, bool force, struct fm_error *err)
+{
+    struct work work = { files, FM_ERROR_INIT };
+    int status = fm_output_write(output, force, write_all, &work, err);
+    if (work.input.status)
+        *err = work.input;
     return status;
 }
 

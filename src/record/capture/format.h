@@ -24,8 +24,8 @@
 #define FM_FILE_HEADER_BYTES 16
 #define FM_FILE_MAJOR        1
 /* 1: lines (blocks 14 to 17, two flags of processes); 2: samples (blocks 18 to 20, a flag and seven
- * columns of processes) */
-#define FM_FILE_MINOR 2
+ * columns of processes); 3: source text in blocks of its own (21) */
+#define FM_FILE_MINOR 3
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24
@@ -44,14 +44,15 @@ enum fm_codec { FM_CODEC_NONE = 0, FM_CODEC_ZSTD = 1 };
 enum fm_block_type {
     FM_BLOCK_STRINGS = 1,    /* first id, count, count × (length, bytes); "" is id 0, unwritten */
     FM_BLOCK_RUN = 2,        /* table: key str, value str; "command", "host", "live" … */
-    FM_BLOCK_PROCESSES = 3,  /* table: see enum fm_process_column */
+    FM_BLOCK_PROCESSES = 3,  /* table: see model/process_columns.h */
     FM_BLOCK_FUNCTIONS = 4,  /* table: kind, flags, line, name str, qualname str, file str, twin */
     FM_BLOCK_THREADS = 5,    /* table: process, tid, name str, start ns, end ns, CPU ns */
     FM_BLOCK_NODES = 6,      /* table: id − parent, function; a root: 0, thread */
     FM_BLOCK_METRICS = 7,    /* table: name str, unit str, how to combine (enum fm_metric_kind) */
     FM_BLOCK_VALUES = 8,     /* first node, nodes, metrics, then each metric's number, then a column
                                of signed values for each; values of one node add up */
-    FM_BLOCK_SOURCES = 9,    /* table: file str, state, text str, mtime ns, bytes */
+    FM_BLOCK_SOURCES = 9,    /* table: file str, state, text str (before 1.3), mtime ns, bytes, text
+                                str (of TEXTS) */
     FM_BLOCK_NOTES = 10,     /* table: process + 1 or 0, kind str, number, text str */
     FM_BLOCK_FLAT_ROWS = 11, /* table, of a profile that came without a tree (pstats): function,
                                  then signed: calls, primitive, resumes, self, total, min, max,
@@ -70,44 +71,7 @@ enum fm_block_type {
                             then signed: samples, ns */
     FM_BLOCK_WAITS = 20, /* table: process + 1 or 0, function, line, state, detail str, then signed:
                             samples, ns */
-};
-
-/* Columns of FM_BLOCK_PROCESSES. */
-enum fm_process_column {
-    FM_PROCESS_PID,
-    FM_PROCESS_PARENT_PID,
-    FM_PROCESS_EXE,     /* str */
-    FM_PROCESS_COMMAND, /* str */
-    FM_PROCESS_CWD,     /* str */
-    FM_PROCESS_VERSION, /* str */
-    FM_PROCESS_START_REAL_NS,
-    FM_PROCESS_START_NS,
-    FM_PROCESS_END_NS,
-    FM_PROCESS_EXIT_STATUS, /* signed */
-    FM_PROCESS_FLAGS,       /* enum fm_process_flags */
-    FM_PROCESS_COST_CALL_PS,
-    FM_PROCESS_COST_C_CALL_PS,
-    FM_PROCESS_COST_RESUME_PS,
-    FM_PROCESS_OWN_NS,
-    FM_PROCESS_COST_LINE_PS, /* since 1.1 */
-    /* Since 1.2, and only there if some process was sampled. */
-    FM_PROCESS_SAMPLE_MODE, /* enum fm_sample_mode */
-    FM_PROCESS_SAMPLE_INTERVAL_NS,
-    FM_PROCESS_SAMPLE_ROUNDS,
-    FM_PROCESS_SAMPLES,
-    FM_PROCESS_SAMPLES_PARTIAL,
-    FM_PROCESS_SAMPLES_LOST,
-    FM_PROCESS_SAMPLER_CPU_NS,
-    FM_PROCESS_COLUMNS
-};
-
-enum fm_process_flags {
-    FM_PROCESS_PROFILED = 1,
-    FM_PROCESS_FORKED = 2,
-    FM_PROCESS_C_CALLS = 4,
-    FM_PROCESS_FEW_CALLS = 8, /* calls only of functions with lines; not set: of all functions */
-    FM_PROCESS_LINES = 16,    /* lines were recorded */
-    FM_PROCESS_SAMPLED = 32,  /* it was sampled */
+    FM_BLOCK_TEXTS = 21, /* as STRINGS: source text, which a reader may do without */
 };
 
 #endif

@@ -42,6 +42,9 @@ const struct fm_format *const *fm_formats_all(void); /* NULL-terminated */
 /* Open a recording of any kind. */
 struct fm_profile *fm_profile_open(const char *path, struct fm_error *err);
 
+/* The same, for those who do not need all of it (enum fm_file_part). */
+struct fm_profile *fm_profile_open_parts(const char *path, unsigned parts, struct fm_error *err);
+
 /* Write `p` to `path`, which must not exist unless `overwrite`. NULL format: .fathom. The file
  * appears whole or not at all (written beside, then renamed). */
 int fm_profile_write(const struct fm_profile *p, const char *path, const struct fm_format *format,

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "record/capture/format.h"
 #include "record/model/file.h"
 
 static const struct fm_format *const formats[] = {
@@ -57,7 +58,8 @@ const struct fm_format *fm_format_of_path(const char *path)
     return NULL;
 }
 
-static int read_whole(const char *path, struct fm_buffer *bytes, struct fm_error *err)
+/* The file, and its size if it has one: 0 for a pipe or a device. */
+static int open_input(const char *path, uint64_t *ret_len, struct fm_error *err)
 {
     struct stat st = { 0 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -69,25 +71,26 @@ static int read_whole(const char *path, struct fm_buffer *bytes, struct fm_error
         close(fd);
         return fm_error_set(err, FM_CANNOT_READ, "%s is a folder, not a recording", path);
     }
-    if (st.st_size > 0)
-        fm_buffer_reserve(bytes, (size_t)st.st_size + 1); /* one more, to meet the end */
+    *ret_len = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    return fd;
+}
+
+static int read_whole(int fd, uint64_t len, const char *path, struct fm_buffer *bytes,
+                      struct fm_error *err)
+{
+    fm_buffer_reserve(bytes, (size_t)len + 1); /* one more, to meet the end */
     for (;;) {
         if (bytes->cap - bytes->len < 2)
             fm_buffer_reserve(bytes, 65536);
         ssize_t n = read(fd, bytes->data + bytes->len, bytes->cap - bytes->len - 1);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            fm_error_set_errno(err, FM_CANNOT_READ, errno, "reading %s", path);
-            close(fd);
-            return err->status;
-        }
+        if (n < 0)
+            return fm_error_set_errno(err, FM_CANNOT_READ, errno, "reading %s", path);
         if (n == 0)
-            break;
+            return 0;
         bytes->len += (size_t)n;
     }
-    close(fd);
-    return 0;
 }
 
 static int refuse(const char *path, struct fm_error *err)
@@ -101,21 +104,43 @@ static int refuse(const char *path, struct fm_error *err)
                         path, fm_buffer_text(&names));
 }
 
-struct fm_profile *fm_profile_open(const char *path, struct fm_error *err)
+static struct fm_profile *load_bytes(const struct fm_buffer *bytes, const char *path,
+                                     struct fm_error *err)
 {
-    fm_autobuffer bytes = FM_BUFFER_INIT;
-    struct fm_error own = FM_ERROR_INIT;
-    err = err ? err : &own;
-    if (read_whole(path, &bytes, err) < 0)
-        return NULL;
-    if (fm_file_recognise(bytes.data, bytes.len))
-        return fm_file_load(bytes.data, bytes.len, path, err);
+    if (fm_file_recognise(bytes->data, bytes->len))
+        return fm_file_load(bytes->data, bytes->len, path, err);
     for (size_t i = 0; formats[i]; i++) {
-        if (formats[i]->recognise && formats[i]->recognise(bytes.data, bytes.len))
-            return formats[i]->load(bytes.data, bytes.len, path, err);
+        if (formats[i]->recognise && formats[i]->recognise(bytes->data, bytes->len))
+            return formats[i]->load(bytes->data, bytes->len, path, err);
     }
     refuse(path, err);
     return NULL;
+}
+
+/* Our own files are read as far as they are asked for; others, and pipes, as a whole. */
+struct fm_profile *fm_profile_open_parts(const char *path, unsigned parts, struct fm_error *err)
+{
+    fm_autobuffer bytes = FM_BUFFER_INIT;
+    struct fm_error own = FM_ERROR_INIT;
+    struct fm_profile *p = NULL;
+    char magic[FM_FILE_MAGIC_BYTES];
+    uint64_t len = 0;
+    err = err ? err : &own;
+    int fd = open_input(path, &len, err);
+    if (fd < 0)
+        return NULL;
+    if (len && pread(fd, magic, sizeof magic, 0) == sizeof magic &&
+        fm_file_recognise(magic, sizeof magic))
+        p = fm_file_load_fd(fd, len, path, parts, err);
+    else if (read_whole(fd, len, path, &bytes, err) == 0)
+        p = load_bytes(&bytes, path, err);
+    close(fd);
+    return p;
+}
+
+struct fm_profile *fm_profile_open(const char *path, struct fm_error *err)
+{
+    return fm_profile_open_parts(path, FM_PARTS_ALL, err);
 }
 
 struct work {

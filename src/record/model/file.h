@@ -1,7 +1,7 @@
 /*
  * A profile to and from a .fathom file.
  *
- * Loading reads the file once, front to back. What a cut-off or damaged file still holds is loaded,
+ * Loading reads the file once, front to back, and of it what is asked for. What a cut-off or damaged file still holds is loaded,
  * and a note of kind "cut-off" or "damaged" says what is missing; only a file without a readable
  * header, or of a newer major version, is an error. If the recording's run never finished (the
  * launcher was killed), the fact "live" names the folder with the processes' live stores; loading
@@ -16,9 +16,19 @@
 /* Is this the beginning of a .fathom file? */
 bool fm_file_recognise(const void *bytes, size_t len);
 
-/* Load from bytes in memory (a mapped file). `name` is for messages. */
+/* What large recordings can be asked for without. */
+enum fm_file_part {
+    FM_PART_TEXTS = 1, /* source text */
+    FM_PARTS_ALL = 1,
+};
+
+/* Load from bytes in memory. `name` is for messages. */
 struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
                                 struct fm_error *err);
+
+/* Load from an open file of `len` bytes, reading the blocks that hold `parts`. */
+struct fm_profile *fm_file_load_fd(int fd, uint64_t len, const char *name, unsigned parts,
+                                   struct fm_error *err);
 
 /* Append the whole profile to an open file. */
 int fm_file_save(const struct fm_profile *p, int fd, struct fm_error *err);

@@ -16,6 +16,7 @@
 #include "record/model/file.h"
 #include "record/model/flat.h"
 #include "record/model/loader.h"
+#include "record/model/process_columns.h"
 
 /* ---- looking ids up ---- */
 
@@ -89,45 +90,33 @@ static bool load_facts(struct fm_loader *l, struct fm_cursor *c)
     return true;
 }
 
+static int32_t exit_status_of(int64_t value)
+{
+    return value >= -1 && value <= INT32_MAX ? (int32_t)value : -1;
+}
+
+#define GET_U32(field) process.field = fm_loader_cell32(l, i, FM_PROCESS_COLUMN_##field)
+#define GET_U64(field) process.field = fm_loader_cell(l, i, FM_PROCESS_COLUMN_##field)
+#define GET_STR(field)                                                                             \
+    process.field = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_COLUMN_##field))
+#define GET_I32(field)                                                                             \
+    process.field = exit_status_of(fm_loader_signed(l, i, FM_PROCESS_COLUMN_##field))
+#define GET_MODE(field)                                                                            \
+    process.field = (uint8_t)(fm_loader_cell(l, i, FM_PROCESS_COLUMN_##field) <= FM_SAMPLE_GIL     \
+                                  ? fm_loader_cell(l, i, FM_PROCESS_COLUMN_##field)                \
+                                  : FM_SAMPLE_WALL)
+#define GET_FLAGS(field)                                                                           \
+    fm_process_set_flags(&process, fm_loader_cell(l, i, FM_PROCESS_COLUMN_##field))
+
 static bool load_processes(struct fm_loader *l, struct fm_cursor *c)
 {
     if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->processes))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
-        uint64_t flags = fm_loader_cell(l, i, FM_PROCESS_FLAGS),
-                 mode = fm_loader_cell(l, i, FM_PROCESS_SAMPLE_MODE);
-        int64_t exit_status = fm_loader_signed(l, i, FM_PROCESS_EXIT_STATUS);
-        struct fm_process process = {
-            .pid = fm_loader_cell32(l, i, FM_PROCESS_PID),
-            .parent_pid = fm_loader_cell32(l, i, FM_PROCESS_PARENT_PID),
-            .exe = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_EXE)),
-            .command = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_COMMAND)),
-            .cwd = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_CWD)),
-            .version = fm_loader_string(l, fm_loader_cell(l, i, FM_PROCESS_VERSION)),
-            .start_real_ns = fm_loader_cell(l, i, FM_PROCESS_START_REAL_NS),
-            .start_ns = fm_loader_cell(l, i, FM_PROCESS_START_NS),
-            .end_ns = fm_loader_cell(l, i, FM_PROCESS_END_NS),
-            .exit_status =
-                exit_status >= -1 && exit_status <= INT32_MAX ? (int32_t)exit_status : -1,
-            .profiled = flags & FM_PROCESS_PROFILED,
-            .forked = flags & FM_PROCESS_FORKED,
-            .c_calls = flags & FM_PROCESS_C_CALLS,
-            .calls = !(flags & FM_PROCESS_FEW_CALLS),
-            .lines = flags & FM_PROCESS_LINES,
-            .sampled = flags & FM_PROCESS_SAMPLED,
-            .cost_call_ps = fm_loader_cell(l, i, FM_PROCESS_COST_CALL_PS),
-            .cost_c_call_ps = fm_loader_cell(l, i, FM_PROCESS_COST_C_CALL_PS),
-            .cost_resume_ps = fm_loader_cell(l, i, FM_PROCESS_COST_RESUME_PS),
-            .own_ns = fm_loader_cell(l, i, FM_PROCESS_OWN_NS),
-            .cost_line_ps = fm_loader_cell(l, i, FM_PROCESS_COST_LINE_PS),
-            .sample_mode = mode <= FM_SAMPLE_GIL ? (uint8_t)mode : FM_SAMPLE_WALL,
-            .sample_interval_ns = fm_loader_cell(l, i, FM_PROCESS_SAMPLE_INTERVAL_NS),
-            .sample_rounds = fm_loader_cell(l, i, FM_PROCESS_SAMPLE_ROUNDS),
-            .samples = fm_loader_cell(l, i, FM_PROCESS_SAMPLES),
-            .samples_partial = fm_loader_cell(l, i, FM_PROCESS_SAMPLES_PARTIAL),
-            .samples_lost = fm_loader_cell(l, i, FM_PROCESS_SAMPLES_LOST),
-            .sampler_cpu_ns = fm_loader_cell(l, i, FM_PROCESS_SAMPLER_CPU_NS),
-        };
+        struct fm_process process = { 0 };
+#define X(kind, field) GET_##kind(field);
+        FM_PROCESS_COLUMN_LIST(X)
+#undef X
         fm_renumber_add(&l->processes, l->table.first + i, fm_profile_process(l->p, &process));
     }
     return true;
@@ -248,6 +237,15 @@ static bool load_values(struct fm_loader *l, struct fm_cursor *c)
     return true;
 }
 
+/* Before version 1.3 source text was among the other strings. What was not asked for is not lost. */
+static uint32_t load_text(struct fm_loader *l, uint32_t row)
+{
+    uint64_t among_strings = fm_loader_cell(l, row, 2), text = fm_loader_cell(l, row, 5);
+    if (among_strings)
+        return fm_loader_string(l, among_strings);
+    return l->parts & FM_PART_TEXTS ? fm_loader_string(l, text) : 0;
+}
+
 static bool load_sources(struct fm_loader *l, struct fm_cursor *c)
 {
     if (!fm_loader_table(l, c))
@@ -257,7 +255,7 @@ static bool load_sources(struct fm_loader *l, struct fm_cursor *c)
         struct fm_source source = {
             .file = fm_loader_string(l, fm_loader_cell(l, i, 0)),
             .state = state <= FM_SOURCE_CHANGED ? (uint8_t)state : FM_SOURCE_CHANGED,
-            .text = fm_loader_string(l, fm_loader_cell(l, i, 2)),
+            .text = load_text(l, i),
             .mtime_ns = fm_loader_cell(l, i, 3),
             .size_bytes = fm_loader_cell(l, i, 4),
         };
@@ -345,6 +343,7 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
     struct fm_cursor c = fm_cursor_over(block->data, block->len);
     switch (block->type) {
     case FM_BLOCK_STRINGS:
+    case FM_BLOCK_TEXTS:
         return load_strings(l, &c);
     case FM_BLOCK_RUN:
         return load_facts(l, &c);
@@ -435,19 +434,21 @@ bool fm_file_recognise(const void *bytes, size_t len)
     return fm_reader_recognise(bytes, len);
 }
 
-struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
-                                struct fm_error *err)
+/* The types of blocks that hold what was asked for; a later version's are none of them. */
+static uint64_t types_of(unsigned parts)
 {
-    struct fm_loader l = { .lost_process = FM_NONE };
-    struct fm_reader reader;
+    uint64_t types = (2ull << FM_BLOCK_TEXTS) - 1;
+    return parts & FM_PART_TEXTS ? types : types & ~(1ull << FM_BLOCK_TEXTS);
+}
+
+static struct fm_profile *load(struct fm_reader *reader, unsigned parts)
+{
+    struct fm_loader l = { .lost_process = FM_NONE, .parts = parts };
     struct fm_block block;
-    if (fm_reader_init(&reader, bytes, len, err)) {
-        fm_error_context(err, "reading %s", name);
-        return NULL;
-    }
+    reader->wanted = types_of(parts);
     l.p = fm_profile_new();
-    while (fm_reader_next(&reader, &block))
-        if (!load_block(&l, &block, reader.blocks - 1))
+    while (fm_reader_next(reader, &block))
+        if (!load_block(&l, &block, reader->blocks - 1))
             l.bad_blocks++;
     /* A thread that was cut off before its first node. */
     for (uint32_t t = 0; t < l.p->threads.len; t++)
@@ -455,8 +456,38 @@ struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
             fm_profile_thread_root(l.p, t);
     fm_lines_sort(&l.p->lines);
     fm_samples_sort(&l.p->samples);
-    note_damage(&l, &reader);
-    fm_reader_release(&reader);
+    note_damage(&l, reader);
     loader_release(&l);
     return l.p;
+}
+
+struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
+                                struct fm_error *err)
+{
+    struct fm_reader reader;
+    struct fm_profile *p = NULL;
+    if (fm_reader_init(&reader, bytes, len, err) < 0)
+        fm_error_context(err, "reading %s", name);
+    else
+        p = load(&reader, FM_PARTS_ALL);
+    fm_reader_release(&reader);
+    return p;
+}
+
+struct fm_profile *fm_file_load_fd(int fd, uint64_t len, const char *name, unsigned parts,
+                                   struct fm_error *err)
+{
+    struct fm_reader reader;
+    struct fm_profile *p = NULL;
+    if (fm_reader_init_fd(&reader, fd, len, err) < 0)
+        fm_error_context(err, "reading %s", name);
+    else
+        p = load(&reader, parts);
+    if (p && reader.failed) {
+        fm_error_set_errno(err, FM_CANNOT_READ, reader.failed, "reading %s", name);
+        fm_profile_free(p);
+        p = NULL;
+    }
+    fm_reader_release(&reader);
+    return p;
 }
