@@ -83,7 +83,7 @@ static int convert(const struct request *q, char *const *files, struct fm_error 
     const struct fm_format *format;
     if (choose_format(q, &format, err) < 0)
         return err->status;
-    struct fm_profile *p = fm_inputs_open(files, format == &fm_format_pstats, err);
+    struct fm_profile *p = fm_inputs_open(files, format == &fm_format_pstats, FM_FILE_ALL, err);
     if (!p)
         return err->status;
     int status = fm_profile_write(p, q->output, format, q->force, err);

@@ -34,9 +34,9 @@ static int open_inputs(struct work *w)
 {
     char *first[] = { w->o.files[0], NULL };
     char *second[] = { w->o.compare ? w->o.files[1] : NULL, NULL };
-    w->p[0] = fm_inputs_open(w->o.compare ? first : w->o.files, false, &w->err);
+    w->p[0] = fm_inputs_open(w->o.compare ? first : w->o.files, false, 0, &w->err);
     if (w->p[0] && w->o.compare)
-        w->p[1] = fm_inputs_open(second, false, &w->err);
+        w->p[1] = fm_inputs_open(second, false, 0, &w->err);
     unsigned running = 0;
     for (int s = 0; s < FM_STATE_COUNT; s++)
         running |= fm_state_is_running((enum fm_state)s) ? 1u << s : 0;

@@ -15,12 +15,12 @@ bool fm_inputs_unfinished(const struct fm_profile *p)
     return p->processes.len == 0 && !p->flat && fm_profile_fact_get(p, "live");
 }
 
-static struct fm_profile *open_one(const char *path, struct fm_error *err)
+static struct fm_profile *open_one(const char *path, unsigned parts, struct fm_error *err)
 {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
         fm_memory_expect((size_t)st.st_size * MEMORY_PER_BYTE);
-    struct fm_profile *p = fm_profile_open(path, err);
+    struct fm_profile *p = fm_profile_open_parts(path, parts, err);
     if (p && fm_inputs_unfinished(p)) {
         fm_error_set(
             err, FM_UNSUPPORTED,
@@ -33,14 +33,15 @@ static struct fm_profile *open_one(const char *path, struct fm_error *err)
     return p;
 }
 
-struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, struct fm_error *err)
+struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, unsigned parts,
+                                  struct fm_error *err)
 {
-    struct fm_profile *sum = open_one(files[0], err);
+    struct fm_profile *sum = open_one(files[0], parts, err);
     size_t n = 0;
     while (files[n])
         n++;
     for (size_t i = 1; sum && i < n; i++) {
-        struct fm_profile *p = open_one(files[as_pstats ? n - i : i], err);
+        struct fm_profile *p = open_one(files[as_pstats ? n - i : i], parts, err);
         if (p) {
             fm_profile_append(sum, p);
         } else {

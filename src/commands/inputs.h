@@ -7,12 +7,15 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "record/model/file.h"
 #include "record/model/profile.h"
 
 /* Open the NULL-terminated `files` and add them up. pstats adds the files behind the first from the
- * last to the second; `as_pstats` does the same, so that functions come in its order. A recording
- * of a run that never finished is refused with the command that completes it. */
-struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, struct fm_error *err);
+ * last to the second; `as_pstats` does the same, so that functions come in its order. Of recordings
+ * at least `parts` (enum fm_file_part) are read. A recording of a run that never finished is refused
+ * with the command that completes it. */
+struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, unsigned parts,
+                                  struct fm_error *err);
 
 /* Did the launcher of this recording die before it could gather the processes? */
 bool fm_inputs_unfinished(const struct fm_profile *p);

@@ -235,14 +235,37 @@ static bool keep_states(struct fm_profile *p, unsigned states)
     return fm_samples_keep_states(p, states);
 }
 
+/* Is source text shown? It is most of the bytes of many recordings. */
+static bool shows_text(enum fm_part part)
+{
+    return part == FM_PART_SOURCE || part == FM_PART_WAITS || part == FM_PART_SPOTS ||
+           fm_part_is_of_lines(part);
+}
+
+static bool lacks_text(const struct fm_profile *p)
+{
+    for (size_t i = 0; i < p->sources.len; i++)
+        if (!p->sources.data[i].text)
+            return true;
+    return false;
+}
+
 /* Open what is to be shown and decide what of it, if the user did not. */
 static int open_subject(struct subject *s, struct fm_report_options *o, struct fm_error *err)
 {
-    s->p = fm_inputs_open(o->files, o->layout == FM_LAYOUT_PSTATS, err);
+    bool as_pstats = o->layout == FM_LAYOUT_PSTATS;
+    s->p = fm_inputs_open(o->files, as_pstats, shows_text(o->part) ? FM_FILE_TEXTS : 0, err);
     if (!s->p)
         return err->status;
-    if (!o->part_said && o->layout != FM_LAYOUT_PSTATS && fm_linetables_are_all(s->p))
+    if (!o->part_said && !as_pstats && fm_linetables_are_all(s->p)) {
         o->part = FM_PART_LINES;
+        if (lacks_text(s->p)) {
+            fm_profile_free(s->p);
+            s->p = fm_inputs_open(o->files, as_pstats, FM_FILE_TEXTS, err);
+            if (!s->p)
+                return err->status;
+        }
+    }
     /* A file of another tool names its sources but does not hold them. */
     if (fm_part_is_of_lines(o->part) && !s->p->processes.len && !s->p->sources.len)
         fm_sources_embed(s->p);

@@ -51,19 +51,28 @@ static bool read_port(const char *text, uint16_t *port)
     return *text >= '0' && *text <= '9' && !*end && number > 0 && number < 65536;
 }
 
+/* What is not a whole recording of ours is opened, and brought into that form. */
+static int convert_file(const char *path, const char *name, struct fm_contents *contents,
+                        struct fm_error *err)
+{
+    char *one[] = { (char *)path, NULL };
+    struct fm_profile *p = fm_inputs_open(one, false, FM_FILE_ALL, err);
+    if (!p)
+        return err->status;
+    fm_sources_embed(p);
+    int status = fm_contents_add(contents, name, p, err);
+    fm_profile_free(p);
+    return status < 0 ? fm_error_context(err, "reading %s", path) : 0;
+}
+
 static int open_files(char *const *files, struct fm_contents *contents, struct fm_error *err)
 {
     for (size_t i = 0; files[i]; i++) {
-        char *one[] = { files[i], NULL };
-        struct fm_profile *p = fm_inputs_open(one, false, err);
-        if (!p)
-            return err->status;
-        fm_sources_embed(p);
         const char *slash = strrchr(files[i], '/');
-        int status = fm_contents_add(contents, slash && slash[1] ? slash + 1 : files[i], p, err);
-        fm_profile_free(p);
-        if (status < 0)
-            return fm_error_context(err, "reading %s", files[i]);
+        const char *name = slash && slash[1] ? slash + 1 : files[i];
+        if (!fm_contents_add_file(contents, name, files[i]) &&
+            convert_file(files[i], name, contents, err) < 0)
+            return err->status;
     }
     return 0;
 }

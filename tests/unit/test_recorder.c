@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "record/capture/format.h"
+#include "record/capture/plain.h"
 #include "record/capture/reader.h"
 #include "record/capture/rows.h"
 #include "record/capture/writer.h"
@@ -32,7 +33,7 @@ static struct fm_profile *load_so_far(int fd)
 {
     struct stat st;
     assert_int_equal(fstat(fd, &st), 0);
-    struct fm_profile *p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_PARTS_ALL, NULL);
+    struct fm_profile *p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_FILE_ALL, NULL);
     assert_non_null(p);
     assert_int_equal(fx_note(p, "damaged"), 0);
     return p;
@@ -118,7 +119,11 @@ static void test_many_late_values(void **state)
     uint32_t root = begin_thread(r, 7), f = named(r, "f"), at = root;
     fm_autofree uint32_t *contexts = fm_malloc(CONTEXTS * sizeof *contexts);
     for (int i = 0; i < CONTEXTS; i++)
-        at = contexts[i] = fm_recorder_context(r, i % 1000 ? at : root, i % 1000 ? f : named(r, (char[]){ 'a', (char)('0' + i / 1000 % 10), (char)('0' + i / 10000), 0 }));
+        at = contexts[i] =
+            fm_recorder_context(r, i % 1000 ? at : root,
+                                i % 1000 ? f
+                                         : named(r, (char[]){ 'a', (char)('0' + i / 1000 % 10),
+                                                              (char)('0' + i / 10000), 0 }));
     for (int round = 1; round <= ROUNDS; round++)
         for (int i = 0; i < CONTEXTS; i += round * 7)
             fm_recorder_value(r, FM_METRIC_TOTAL, contexts[i], i);
@@ -209,7 +214,8 @@ static struct fm_profile *one_of_many(uint32_t n)
     fm_lines_add(&p->lines, FM_NONE, fx_function(p, "main"), 6, false)->hits = 1;
     fm_lines_mark(&p->lines, fx_function(p, "main"));
     p->lines.unit_s = n == 3 ? 1e-6 : 1e-9;
-    fm_vec_push(&p->samples.spots, ((struct fm_spot){ 0, fx_function(p, "main"), 5, 5, 1, 9, n, 1 }));
+    fm_vec_push(&p->samples.spots,
+                ((struct fm_spot){ 0, fx_function(p, "main"), 5, 5, 1, 9, n, 1 }));
     struct fm_wait wait = { 0, fx_function(p, "main"), 5, FM_STATE_DISK, 0, n, 1 };
     wait.detail = fm_profile_string(p, "a file");
     fm_vec_push(&p->samples.waits, wait);
@@ -257,8 +263,7 @@ static void test_many_profiles(void **state)
         assert_int_equal(p->nodes.data[i].thread, expected->nodes.data[i].thread);
         assert_string_equal(
             fm_profile_text(p, p->functions.data[p->nodes.data[i].func].name),
-            fm_profile_text(expected,
-                            expected->functions.data[expected->nodes.data[i].func].name));
+            fm_profile_text(expected, expected->functions.data[expected->nodes.data[i].func].name));
         for (int m = 0; m < FM_METRIC_COUNT; m++)
             assert_int_equal(fm_profile_value(p, (enum fm_metric)m, i),
                              fm_profile_value(expected, (enum fm_metric)m, i));
@@ -315,7 +320,7 @@ static void test_without_texts(void **state)
     assert_int_equal(fx_note(p, "damaged"), 0);
     assert_int_equal(fx_note(p, "cut-off"), 0);
     fm_profile_free(p);
-    p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_PARTS_ALL, NULL);
+    p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_FILE_ALL, NULL);
     assert_string_equal(fm_profile_text(p, p->sources.data[0].text), "the text");
     fm_profile_free(p);
     close(fd);
@@ -395,7 +400,7 @@ static void test_huge_file(void **state)
     assert_int_equal(reader.skipped_bytes, 0);
     assert_true(reader.window.cap < 1u << 20 && reader.buffer_cap < 1u << 20);
     fm_reader_release(&reader);
-    p = fm_file_load_fd(fd, end, "huge", FM_PARTS_ALL, NULL);
+    p = fm_file_load_fd(fd, end, "huge", FM_FILE_ALL, NULL);
     assert_int_equal(p->processes.len, 1);
     fm_profile_free(p);
     close(fd);
@@ -412,10 +417,50 @@ static void test_shrinking_file(void **state)
     fm_profile_free(p);
     assert_int_equal(fstat(fd, &st), 0);
     assert_int_equal(ftruncate(fd, st.st_size / 2), 0);
-    p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_PARTS_ALL, NULL);
+    p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_FILE_ALL, NULL);
     assert_true(fx_note(p, "cut-off"));
     fm_profile_free(p);
     close(fd);
+}
+
+/* Only a whole recording of ours becomes plain by copying; its blocks are the same then. */
+static void test_plain_copy(void **state)
+{
+    (void)state;
+    size_t len, plain_len;
+    int fd = fx_file(), to = fx_file();
+    struct fm_profile *p = one_of_many(1);
+    p->lines.unit_s = 0; /* not from another tool */
+    assert_int_equal(fm_file_save(p, fd, NULL), 0);
+    assert_int_equal(fm_file_save_plain(p, to, NULL), 0);
+    uint8_t *bytes = fx_file_bytes(fd, &len), *expected = fx_file_bytes(to, &plain_len);
+    assert_true(plain_len > len);
+    for (size_t cut = len + 1; cut-- > 0;) {
+        fd = fx_file();
+        to = fx_file();
+        assert_int_equal(write(fd, bytes, cut), cut);
+        assert_int_equal(fm_plain_copy(fd, cut, to), cut == len);
+        size_t copied_len;
+        uint8_t *copied = fx_file_bytes(to, &copied_len);
+        assert_true(cut < len || copied_len == plain_len);
+        if (cut == len)
+            assert_memory_equal(copied, expected, plain_len);
+        free(copied);
+        close(fd);
+    }
+    for (size_t at = 0; at < len; at++) {
+        fd = fx_file();
+        to = fx_file();
+        bytes[at] ^= 0x10;
+        assert_int_equal(write(fd, bytes, len), len);
+        assert_false(fm_plain_copy(fd, len, to));
+        bytes[at] ^= 0x10;
+        close(fd);
+        close(to);
+    }
+    fm_profile_free(p);
+    free(bytes);
+    free(expected);
 }
 
 /* ---- rows ---- */
@@ -451,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_descriptor_as_memory),
         cmocka_unit_test(test_huge_file),
         cmocka_unit_test(test_shrinking_file),
+        cmocka_unit_test(test_plain_copy),
         cmocka_unit_test(test_rows_of_several_widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

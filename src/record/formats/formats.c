@@ -140,7 +140,7 @@ struct fm_profile *fm_profile_open_parts(const char *path, unsigned parts, struc
 
 struct fm_profile *fm_profile_open(const char *path, struct fm_error *err)
 {
-    return fm_profile_open_parts(path, FM_PARTS_ALL, err);
+    return fm_profile_open_parts(path, FM_FILE_ALL, err);
 }
 
 struct work {

@@ -243,7 +243,7 @@ static uint32_t load_text(struct fm_loader *l, uint32_t row)
     uint64_t among_strings = fm_loader_cell(l, row, 2), text = fm_loader_cell(l, row, 5);
     if (among_strings)
         return fm_loader_string(l, among_strings);
-    return l->parts & FM_PART_TEXTS ? fm_loader_string(l, text) : 0;
+    return l->parts & FM_FILE_TEXTS ? fm_loader_string(l, text) : 0;
 }
 
 static bool load_sources(struct fm_loader *l, struct fm_cursor *c)
@@ -438,7 +438,7 @@ bool fm_file_recognise(const void *bytes, size_t len)
 static uint64_t types_of(unsigned parts)
 {
     uint64_t types = (2ull << FM_BLOCK_TEXTS) - 1;
-    return parts & FM_PART_TEXTS ? types : types & ~(1ull << FM_BLOCK_TEXTS);
+    return parts & FM_FILE_TEXTS ? types : types & ~(1ull << FM_BLOCK_TEXTS);
 }
 
 static struct fm_profile *load(struct fm_reader *reader, unsigned parts)
@@ -469,7 +469,7 @@ struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
     if (fm_reader_init(&reader, bytes, len, err) < 0)
         fm_error_context(err, "reading %s", name);
     else
-        p = load(&reader, FM_PARTS_ALL);
+        p = load(&reader, FM_FILE_ALL);
     fm_reader_release(&reader);
     return p;
 }

@@ -185,9 +185,8 @@ bool fm_recorder_failed(const struct fm_recorder *r)
 
 static int tell(const struct fm_recorder *r, struct fm_error *err)
 {
-    return r->failed
-               ? fm_error_set_errno(err, FM_CANNOT_WRITE, -r->failed, "writing the recording")
-               : FM_OK;
+    return r->failed ? fm_error_set_errno(err, FM_CANNOT_WRITE, -r->failed, "writing the recording")
+                     : FM_OK;
 }
 
 int fm_recorder_flush(struct fm_recorder *r, struct fm_error *err)
@@ -199,9 +198,8 @@ int fm_recorder_flush(struct fm_recorder *r, struct fm_error *err)
 int fm_recorder_end(struct fm_recorder *r, struct fm_error *err)
 {
     if (r->cut_strings)
-        FM_RECORDER_ROW(
-            r, FM_TABLE_NOTES, 0, fm_recorder_text(r, "lost"), r->cut_strings,
-            fm_recorder_text(r, "texts were too long for the recording and are cut"));
+        FM_RECORDER_ROW(r, FM_TABLE_NOTES, 0, fm_recorder_text(r, "lost"), r->cut_strings,
+                        fm_recorder_text(r, "texts were too long for the recording and are cut"));
     fm_recorder_sums(r);
     fm_recorder_write(r);
     if (!r->failed)
@@ -309,8 +307,8 @@ static void define_metric(struct fm_recorder *r, enum fm_metric metric)
         return;
     uint32_t name = fm_recorder_text(r, fm_metric_name(metric));
     uint32_t unit = fm_recorder_text(r, fm_metric_unit(metric));
-    uint64_t number = FM_RECORDER_ROW(r, FM_TABLE_METRICS, name, unit,
-                                      (uint64_t)fm_metric_kind(metric));
+    uint64_t number =
+        FM_RECORDER_ROW(r, FM_TABLE_METRICS, name, unit, (uint64_t)fm_metric_kind(metric));
     r->metric_numbers[metric] = (uint32_t)number + 1;
 }
 

@@ -2,12 +2,14 @@
 #include "show/view/contents.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "record/capture/plain.h"
 #include "record/model/file.h"
 
 static int map(int fd, struct fm_content *content, struct fm_error *err)
@@ -23,22 +25,56 @@ static int map(int fd, struct fm_content *content, struct fm_error *err)
     return 0;
 }
 
-int fm_contents_add(struct fm_contents *c, const char *name, const struct fm_profile *p,
-                    struct fm_error *err)
+static int make(struct fm_error *err)
 {
-    struct fm_content content = { 0 };
     int fd = memfd_create("fathom-view", MFD_CLOEXEC);
     if (fd < 0)
-        return fm_error_set_errno(err, FM_SYSTEM, errno, "getting memory for the recording");
-    int status = fm_file_save_plain(p, fd, err);
-    if (status == 0)
-        status = map(fd, &content, err);
+        fm_error_set_errno(err, FM_SYSTEM, errno, "getting memory for the recording");
+    return fd;
+}
+
+/* Take over what was written to `fd`, which is closed. */
+static int add(struct fm_contents *c, const char *name, int fd, struct fm_error *err)
+{
+    struct fm_content content = { 0 };
+    int status = map(fd, &content, err);
     close(fd);
     if (status < 0)
         return status;
     content.name = fm_strdup(name);
     fm_vec_push(&c->files, content);
     return 0;
+}
+
+bool fm_contents_add_file(struct fm_contents *c, const char *name, const char *path)
+{
+    struct stat st;
+    int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (from < 0 || fstat(from, &st) < 0 || !S_ISREG(st.st_mode)) {
+        if (from >= 0)
+            close(from);
+        return false;
+    }
+    int to = make(NULL);
+    bool whole = to >= 0 && fm_plain_copy(from, (uint64_t)st.st_size, to);
+    close(from);
+    if (!whole && to >= 0)
+        close(to);
+    return whole && add(c, name, to, NULL) == 0;
+}
+
+int fm_contents_add(struct fm_contents *c, const char *name, const struct fm_profile *p,
+                    struct fm_error *err)
+{
+    int fd = make(err);
+    if (fd < 0)
+        return FM_SYSTEM;
+    int status = fm_file_save_plain(p, fd, err);
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    return add(c, name, fd, err);
 }
 
 void fm_contents_release(struct fm_contents *c)

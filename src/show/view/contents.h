@@ -5,6 +5,8 @@
 #ifndef FM_VIEW_CONTENTS_H
 #define FM_VIEW_CONTENTS_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/vec.h"
 #include "record/model/profile.h"
@@ -18,6 +20,10 @@ struct fm_content {
 struct fm_contents {
     FM_VEC(struct fm_content) files;
 };
+
+/* Add the file at `path` as it is, but for the compression. False if it has to be opened, and what it
+ * holds added: it is of another format, damaged, cut off, or cannot be read. */
+bool fm_contents_add_file(struct fm_contents *c, const char *name, const char *path);
 
 int fm_contents_add(struct fm_contents *c, const char *name, const struct fm_profile *p,
                     struct fm_error *err);
