@@ -12,13 +12,11 @@
 
 static void add_start_time(struct fm_profile *p)
 {
-    char text[64], zone[16];
+    char text[64];
     time_t now = time(NULL);
     struct tm tm;
     localtime_r(&now, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    strftime(zone, sizeof zone, "%z", &tm);
-    strncat(text, zone, sizeof text - strlen(text) - 1);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &tm);
     fm_profile_fact(p, "start", text);
 }
 

@@ -251,8 +251,9 @@ char *fm_line_write(const struct fm_line_format *format, const struct fm_linetab
     double value = fm_line_value(tables, row, format->column);
     if (format->column == FM_LINE_HITS)
         return fm_number_count(out, row->hits);
+    out[0] = '\0';
     if (format->column == FM_LINE_SAMPLES) /* callers have time but no sample of their own */
-        return row->samples ? fm_number_count(out, row->samples) : strcpy(out, "");
+        return row->samples ? fm_number_count(out, row->samples) : out;
     if (format->column == FM_LINE_STATES)
         return format->as_bar ? fm_states_write_bar(out, row->state_ns)
                               : fm_states_write(out, row->state_ns);

@@ -22,7 +22,7 @@ char *fm_number_time(char *out, int64_t ns)
     };
     double size = fabs((double)ns);
     if (ns == 0)
-        return strcpy(out, "0");
+        return memcpy(out, "0", sizeof "0");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (size < steps[i].below_ns) {
             snprintf(out, FM_NUMBER_BYTES, "%.*f %s", steps[i].digits,
@@ -69,8 +69,8 @@ char *fm_number_percent(char *out, double part, double whole)
     double percent = whole > 0 ? part / whole * 100 : 0;
     out[0] = '\0';
     if (percent > 0 && percent < 0.05)
-        return strcpy(out, "<0.1");
-    if (percent != 0)
+        snprintf(out, FM_NUMBER_BYTES, "<0.1");
+    else if (percent != 0)
         snprintf(out, FM_NUMBER_BYTES, "%.1f", percent);
     return out;
 }
@@ -83,7 +83,7 @@ char *fm_number_repr(char *out, double value)
             break;
     }
     if (!strpbrk(out, ".e"))
-        strcat(out, ".0");
+        snprintf(out, FM_NUMBER_BYTES, "%.1f", value);
     return out;
 }
 

@@ -154,8 +154,9 @@ char *fm_sampling_write_error(char *out, const struct fm_sampling *s, int64_t pa
 {
     double percent = fm_sampling_error_of(s, part, all) * 100;
     if (percent < 0.05)
-        return strcpy(out, "<0.1");
-    snprintf(out, FM_NUMBER_BYTES, "%.1f", percent);
+        snprintf(out, FM_NUMBER_BYTES, "<0.1");
+    else
+        snprintf(out, FM_NUMBER_BYTES, "%.1f", percent);
     return out;
 }
 

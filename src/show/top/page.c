@@ -35,8 +35,8 @@ static const char *short_time(char *out, int64_t ns)
 {
     long long s = ns / 1000000000;
     if (ns < 0) /* not known */
-        return strcpy(out, "");
-    if (s >= 86400)
+        out[0] = '\0';
+    else if (s >= 86400)
         snprintf(out, FM_NUMBER_BYTES, "%lldd%02lldh", s / 86400, s / 3600 % 24);
     else if (s >= 3600)
         snprintf(out, FM_NUMBER_BYTES, "%lldh%02lldm", s / 3600, s / 60 % 60);
@@ -46,7 +46,7 @@ static const char *short_time(char *out, int64_t ns)
         fm_number_time(out, ns);
     char *micro = fm_screen_has_unicode() ? NULL : strstr(out, "µ");
     if (micro)
-        strcpy(micro, "us");
+        memcpy(micro, "us", sizeof "us"); /* as many bytes */
     return out;
 }
 

@@ -44,7 +44,7 @@ static void copy_path(char *out, size_t size, const char *path)
 {
     out[0] = '\0';
     if (path && strlen(path) < size)
-        strcpy(out, path);
+        memcpy(out, path, strlen(path) + 1);
 }
 
 void fm_collector_forget(struct fm_collector *c)

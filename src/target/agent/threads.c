@@ -303,9 +303,9 @@ void fm_thread_learn_name(struct fm_thread *t)
     PyObject *name = threading_name();
     const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     if (text)
-        strncpy(t->live->name, text, sizeof t->live->name - 1);
+        snprintf(t->live->name, sizeof t->live->name, "%s", text);
     else if (t->live->tid == (uint32_t)getpid())
-        strcpy(t->live->name, "MainThread");
+        snprintf(t->live->name, sizeof t->live->name, "MainThread");
     Py_XDECREF(name);
     PyErr_Clear();
     fm_python_put_back(raised);

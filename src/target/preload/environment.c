@@ -68,12 +68,12 @@ char **fm_environment_fill(const struct fm_environment *plan, void *memory)
     char *text = (char *)(env + plan->entries + 3);
     size_t n = 0;
     if (plan->add_preload) {
-        char *end = stpcpy(text, preload_name);
+        char *end = mempcpy(text, preload_name, strlen(preload_name));
         if (plan->preload) {
-            end = stpcpy(end, plan->preload);
+            end = mempcpy(end, plan->preload, strlen(plan->preload));
             *end++ = ':';
         }
-        strcpy(end, fm_preload.library);
+        memcpy(end, fm_preload.library, strlen(fm_preload.library) + 1);
     }
     for (size_t i = 0; i < plan->entries; i++) {
         bool replace = plan->add_preload && plan->preload &&

@@ -42,7 +42,7 @@ __attribute__((constructor)) static void preload_start(void)
         field(config, "folder", fm_preload.folder, sizeof fm_preload.folder) &&
         field(config, "agents", fm_preload.agents, sizeof fm_preload.agents)) {
         memcpy(fm_preload.run_entry, "FATHOM_RUN=", strlen("FATHOM_RUN="));
-        strcpy(fm_preload.run_entry + strlen("FATHOM_RUN="), config);
+        memcpy(fm_preload.run_entry + strlen("FATHOM_RUN="), config, strlen(config) + 1);
         fm_preload.active = true;
         fm_preload_python();
     }

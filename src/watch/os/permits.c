@@ -60,7 +60,7 @@ static int read_hidepid(void)
         else if (strncmp(option, "ptraceable", 10) == 0)
             hidepid = 4;
         else
-            hidepid = atoi(option);
+            hidepid = (int)strtol(option, NULL, 10);
     }
     return hidepid;
 }

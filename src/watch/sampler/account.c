@@ -152,8 +152,10 @@ static uint32_t record_of(struct folding *f, const struct fm_account_thread *th)
     char name[128];
     name_kind(th, name, sizeof name);
     uint32_t id = fm_strings_add_text(f->names, name);
-    if (id >= FM_ACCOUNT_NAMES)
-        id = fm_strings_add_text(f->names, strcpy(name, OTHERS));
+    if (id >= FM_ACCOUNT_NAMES) {
+        snprintf(name, sizeof name, "%s", OTHERS);
+        id = fm_strings_add_text(f->names, name);
+    }
     if (id < f->by_name.len && f->by_name.data[id] != UINT32_MAX)
         return f->by_name.data[id];
     struct fm_account_thread record = {

@@ -39,7 +39,7 @@ static int cpu_by_stat(const struct fm_looked *who)
     ssize_t n = who->stat_fd < 0 ? -1 : pread(who->stat_fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = '\0';
     const char *cpu = fm_procfs_stat_field(text, CPU_FIELD);
-    return cpu ? atoi(cpu) : -1;
+    return cpu ? (int)strtol(cpu, NULL, 10) : -1;
 }
 
 static void add_span(struct tail *tail, fm_addr at, void *into, size_t len)
