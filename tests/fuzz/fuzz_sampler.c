@@ -133,7 +133,6 @@ static fm_addr make_code(const char *name, uint32_t flags)
     put_int(at, l->code_first_line, 7);
     put_int(at, l->code_flags, flags);
     put_int(at, l->code_nlocalsplus, 2);
-    put_int(at, l->code_stacksize, 3);
     put_word(at, l->code_units, sizeof bytecode / 2);
     if (separate)
         put_word(at, l->code_bytecode, separate);

@@ -80,10 +80,7 @@ static fm_addr show_frame(const struct fm_remote *remote, const struct fm_layout
     bool inside = fm_code_offset(&code, layout, instr, &offset);
     printf("frame ");
     print_text(code.name);
-    printf("%d ",
-           inside && offset >= 0
-               ? (int)(fm_layout_opcode_kind(layout, code.bytecode[offset]) & FM_OPCODE_RUNS_C)
-               : -1);
+    printf("%d ", inside && offset >= 0 ? fm_layout_runs_c(layout, code.bytecode[offset]) : -1);
     if (inside)
         print_position(fm_code_position(&code, layout, offset));
     else

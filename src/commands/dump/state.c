@@ -119,8 +119,7 @@ static enum fm_state running_state(struct fm_dump *dump, const struct fm_dump_th
         return FM_STATE_C;
     if (offset < 0 || (uint32_t)offset >= code->bytecode_len)
         return FM_STATE_PYTHON;
-    return fm_layout_opcode_kind(l, code->bytecode[offset]) & FM_OPCODE_RUNS_C ? FM_STATE_C
-                                                                               : FM_STATE_PYTHON;
+    return fm_layout_runs_c(l, code->bytecode[offset]) ? FM_STATE_C : FM_STATE_PYTHON;
 }
 
 static void describe(struct fm_dump *dump, struct fm_dump_thread *thread,

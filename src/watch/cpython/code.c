@@ -13,7 +13,6 @@
 #define MAX_TABLE_BYTES         (4u << 20)
 #define CO_NO_MONITORING_EVENTS 0x2000000
 #define MAX_COPIES              4096 /* threads that ran one function */
-#define MAX_FRAME_WORDS         (1u << 20)
 
 /* The objects that a code object points to. */
 enum { FILE_NAME, NAME, QUALNAME, TABLE, BYTECODE, N_PIECES };
@@ -101,17 +100,6 @@ bool fm_code_has_tails(const struct fm_code *code, uint8_t tails[2][FM_CODE_TAIL
            memcmp(tails[1], code->tails[1].bytes, code->tails[1].len) == 0;
 }
 
-/* The words of a frame that differ from code to code. */
-static int take_shape(struct reading *r)
-{
-    const struct fm_layout *layout = r->layout;
-    if (layout->frames == FM_FRAMES_HEAP)
-        return 0;
-    r->code->locals = int_at(r->head, layout->code_nlocalsplus);
-    r->code->stack = int_at(r->head, layout->code_stacksize);
-    return r->code->locals > MAX_FRAME_WORDS || r->code->stack > MAX_FRAME_WORDS ? -EINVAL : 0;
-}
-
 /* What stands in the object itself. */
 static int take_head(struct reading *r)
 {
@@ -122,8 +110,6 @@ static int take_head(struct reading *r)
     code->flags = int_at(r->head, layout->code_flags);
     code->identity = fm_code_identity(layout, r->head);
     code->type = word_at(r->head, layout->object_type);
-    if (take_shape(r) < 0)
-        return -EINVAL;
     if (!bytecode_is_inline(layout))
         return 0;
     uint64_t units = word_at(r->head, layout->code_units);

@@ -33,8 +33,6 @@ struct fm_code {
     uint32_t n_copies;
     fm_addr *copies; /* owned; free-threaded: where threads keep bytecode of their own, 0: none */
     fm_addr type;    /* of all code objects */
-    uint32_t locals,
-        stack; /* words in a frame of it: co_nlocalsplus, co_stacksize; 0 before 3.11 */
     struct fm_code_tail tails[2]; /* of its name and its file name */
 };
 

@@ -34,7 +34,6 @@ static const struct {
 #define TOLD(field, name) { offsetof(struct fm_layout, field), name }
     /* clang-format on */
     TOLD(runtime_interpreters_head, "runtime_state.interpreters_head"),
-    TOLD(runtime_finalizing, "runtime_state.finalizing"),
     TOLD(interp_id, "interpreter_state.id"),
     TOLD(interp_next, "interpreter_state.next"),
     TOLD(interp_threads_head, "interpreter_state.threads_head"),
@@ -49,7 +48,6 @@ static const struct {
     TOLD(thread_native_id, "thread_state.native_thread_id"),
     TOLD(thread_chunk, "thread_state.datastack_chunk"),
     TOLD(thread_base_frame, "thread_state.base_frame"),
-    TOLD(thread_holds_gil, "thread_state.holds_gil"),
     TOLD(thread_gil_requested, "thread_state.gil_requested"),
     TOLD(frame_previous, "interpreter_frame.previous"),
     TOLD(frame_code, "interpreter_frame.executable"),
@@ -57,7 +55,6 @@ static const struct {
     TOLD(frame_owner, "interpreter_frame.owner"),
     TOLD(frame_localsplus, "interpreter_frame.localsplus"),
     TOLD(frame_stackpointer, "interpreter_frame.stackpointer"),
-    TOLD(frame_tlbc_index, "interpreter_frame.tlbc_index"),
     TOLD(code_filename, "code_object.filename"),
     TOLD(code_name, "code_object.name"),
     TOLD(code_qualname, "code_object.qualname"),
@@ -90,23 +87,18 @@ static const struct {
     TOLD(unicode_ascii_data, "unicode_object.asciiobject_size"),
     TOLD(unicode_compact_data, "unicode_object.compactunicodeobject_size"),
     TOLD(gen_frame, "gen_object.gi_iframe"),
-    TOLD(gen_frame_state, "gen_object.gi_frame_state"),
-    TOLD(gen_name, "gen_object.gi_name"),
 #undef TOLD
 };
 
 /* Fields that are told as a distance from something other than the start of their object. */
 static const struct {
     size_t at;
-    const char *name, *other;
-    int sign; /* of the other */
+    const char *name, *from;
 } told_apart[] = {
     { offsetof(struct fm_layout, gil_locked), "interpreter_state.gil_runtime_state_locked",
-      "interpreter_state.gil_runtime_state", -1 },
+      "interpreter_state.gil_runtime_state" },
     { offsetof(struct fm_layout, gil_holder), "interpreter_state.gil_runtime_state_holder",
-      "interpreter_state.gil_runtime_state", -1 },
-    { offsetof(struct fm_layout, interp_gc_collecting), "gc.collecting", "interpreter_state.gc",
-      1 },
+      "interpreter_state.gil_runtime_state" },
 };
 
 static uint32_t *value_at(struct fm_layout *layout, size_t at)
@@ -126,11 +118,9 @@ static uint32_t width_of(const struct fm_layout *layout, const struct field *fie
         const char *name;
         uint32_t bytes;
     } narrow[] = {
-        { "frame_owner", 1 },    { "frame_state", 1 },      { "frame_tlbc_index", 4 },
-        { "gil_locked", 4 },     { "thread_holds_gil", 4 }, { "thread_gil_requested", 4 },
-        { "thread_state", 4 },   { "code_first_line", 4 },  { "code_flags", 4 },
-        { "code_argcount", 4 },  { "frame_localsplus", 0 }, { "code_nlocalsplus", 4 },
-        { "code_stacksize", 4 },
+        { "frame_owner", 1 },          { "frame_state", 1 },      { "gil_locked", 4 },
+        { "thread_gil_requested", 4 }, { "code_first_line", 4 },  { "code_flags", 4 },
+        { "code_argcount", 4 },        { "frame_localsplus", 0 }, { "code_nlocalsplus", 4 },
     };
     for (size_t i = 0; i < FM_COUNT(narrow); i++)
         if (strcmp(field->name, narrow[i].name) == 0)
@@ -223,7 +213,7 @@ static int take(struct fm_layout *layout, size_t at, uint64_t value, const char 
 static int apply_offsets(struct fm_layout *layout, const struct fm_debug_offsets *offsets,
                          struct fm_error *err)
 {
-    uint64_t value, other;
+    uint64_t value, from;
     for (size_t i = 0; i < FM_COUNT(told); i++) {
         if (*value_at(layout, told[i].at) == FM_ABSENT ||
             !fm_debug_offsets_find(offsets, told[i].name, &value))
@@ -234,10 +224,9 @@ static int apply_offsets(struct fm_layout *layout, const struct fm_debug_offsets
     }
     for (size_t i = 0; i < FM_COUNT(told_apart); i++) {
         if (!fm_debug_offsets_find(offsets, told_apart[i].name, &value) ||
-            !fm_debug_offsets_find(offsets, told_apart[i].other, &other))
+            !fm_debug_offsets_find(offsets, told_apart[i].from, &from))
             continue;
-        value = told_apart[i].sign < 0 ? value - other : value + other;
-        int r = take(layout, told_apart[i].at, value, told_apart[i].name, err);
+        int r = take(layout, told_apart[i].at, value - from, told_apart[i].name, err);
         if (r < 0)
             return r;
     }
@@ -313,15 +302,10 @@ int fm_layout_find(struct fm_layout *layout, const struct fm_remote *remote, fm_
     return fm_layout_check(layout, err);
 }
 
-unsigned fm_layout_opcode_kind(const struct fm_layout *layout, uint8_t opcode)
+bool fm_layout_runs_c(const struct fm_layout *layout, uint8_t opcode)
 {
-    unsigned row = fm_layout_minor(layout) - OPCODES_FIRST_MINOR, word = opcode >> 6;
-    uint64_t bit = (uint64_t)1 << (opcode & 63);
+    unsigned row = fm_layout_minor(layout) - OPCODES_FIRST_MINOR;
     if (row >= FM_COUNT(opcodes_running_c))
-        return 0;
-    return (opcodes_running_c[row][word] & bit ? FM_OPCODE_RUNS_C : 0u) |
-           (opcodes_calling[row][word] & bit ? FM_OPCODE_MAY_CALL : 0u) |
-           (opcodes_returning[row][word] & bit ? FM_OPCODE_RETURNS : 0u) |
-           (opcodes_making_generators[row][word] & bit ? FM_OPCODE_MAKES_GENERATOR : 0u) |
-           (opcodes_resuming[row][word] & bit ? FM_OPCODE_RESUMES : 0u);
+        return false;
+    return opcodes_running_c[row][opcode >> 6] >> (opcode & 63) & 1;
 }

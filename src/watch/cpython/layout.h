@@ -23,7 +23,6 @@
 /* clang-format off */
 #define FM_LAYOUT_LIST(X)                                                                          \
     X(runtime_interpreters_head)                                                                   \
-    X(runtime_finalizing)       /* 3.9+: thread state that ends the interpreter, or 0 */           \
     X(runtime_gil)              /* 3.9–3.11: the GIL lies in the runtime */                        \
     X(interp_id)                                                                                   \
     X(interp_next)                                                                                 \
@@ -32,7 +31,6 @@
     X(interp_gil)               /* 3.12+: pointer to the GIL this interpreter uses */              \
     X(interp_code_generation)   /* 3.14+: grows whenever a code object dies */                     \
     X(interp_size)              /* enough to read all fields above */                              \
-    X(interp_gc_collecting)     /* int; beyond interp_size */                                      \
     X(gil_locked)               /* int */                                                          \
     X(gil_holder)               /* thread state of the last holder */                              \
     X(gil_switches)             /* how often another thread took it than the one before */        \
@@ -44,16 +42,10 @@
     X(thread_id)                /* pthread_t */                                                    \
     X(thread_native_id)         /* 3.11+ */                                                        \
     X(thread_chunk)             /* 3.11+: newest datastack chunk */                                \
-    X(thread_chunk_top)         /* 3.11+: where the next frame goes */                             \
     X(thread_base_frame)        /* 3.15+: the frame at which every stack ends */                   \
-    X(thread_holds_gil)         /* 3.15+: int */                                                   \
     X(thread_gil_requested)     /* 3.15+: int */                                                   \
-    X(thread_state)             /* 3.13+: int; 0 detached, 1 attached, 2 and more suspended */     \
     X(thread_size)              /* enough to read all fields above */                              \
     X(cframe_frame)             /* 3.11, 3.12 */                                                   \
-    X(chunk_previous)                                                                              \
-    X(chunk_bytes)              /* size of the chunk, header included */                           \
-    X(chunk_header)             /* size of the header */                                           \
     X(frame_previous)                                                                              \
     X(frame_code)               /* tagged pointer since 3.14; may be None */                       \
     X(frame_instr)              /* pointer; 3.9, 3.10: int f_lasti */                              \
@@ -61,7 +53,6 @@
     X(frame_localsplus)                                                                            \
     X(frame_stackpointer)       /* 3.14+ pointer; 3.11–3.13: int stacktop; 3.9: f_stacktop */      \
     X(frame_state)              /* 3.9: char f_executing; 3.10: char f_state */                    \
-    X(frame_tlbc_index)         /* free-threaded 3.14+: int */                                     \
     X(frame_size)               /* enough to read all fields above but locals */                   \
     X(code_filename)                                                                               \
     X(code_name)                                                                                   \
@@ -76,7 +67,6 @@
     X(code_local_names)         /* 3.11+: tuple localsplusnames; before: co_varnames */            \
     X(code_local_kinds)                                                                            \
     X(code_nlocalsplus)         /* 3.11+: int */                                                   \
-    X(code_stacksize)           /* 3.11+: int */                                                   \
     X(code_size)                /* enough to read all fields above but the bytecode */             \
     X(object_type)                                                                                 \
     X(object_size)              /* sizeof(PyObject) */                                             \
@@ -106,9 +96,7 @@
     X(unicode_length)                                                                              \
     X(unicode_ascii_data)       /* where the characters of a compact ASCII string begin */         \
     X(unicode_compact_data)     /* … of another compact string; the pointer to those of others */   \
-    X(gen_frame)                /* 3.11+: gi_iframe, inline; before: pointer gi_frame */           \
-    X(gen_frame_state)                                                                             \
-    X(gen_name)
+    X(gen_frame)                /* 3.11+: gi_iframe, inline; before: pointer gi_frame */
 /* clang-format on */
 
 enum fm_frames_kind {
@@ -145,19 +133,9 @@ int fm_layout_find(struct fm_layout *layout, const struct fm_remote *remote, fm_
 /* Every offset inside its object, every object of a sane size. */
 int fm_layout_check(const struct fm_layout *layout, struct fm_error *err);
 
-/* What an instruction of (adaptive) bytecode does, as far as it matters to somebody who looks at a
- * frame from outside. */
-enum fm_opcode_kind {
-    FM_OPCODE_RUNS_C = 1,    /* runs C code that may take long: a call, an import, an operator
-                                    * without a specialised form */
-    FM_OPCODE_MAY_CALL = 16, /* may run Python code through C: nearly all but moves and jumps */
-    FM_OPCODE_RETURNS = 2,   /* leaves the frame */
-    FM_OPCODE_MAKES_GENERATOR = 4, /* leaves the frame, a copy of which lives on in a generator */
-    FM_OPCODE_RESUMES = 8,         /* may resume a generator or coroutine */
-};
-
-/* Bits of enum fm_opcode_kind. */
-unsigned fm_layout_opcode_kind(const struct fm_layout *layout, uint8_t opcode);
+/* Whether an instruction of (adaptive) bytecode runs C code that may take long: a call, an import, an
+ * operator without a specialised form. */
+bool fm_layout_runs_c(const struct fm_layout *layout, uint8_t opcode);
 
 static inline unsigned fm_layout_minor(const struct fm_layout *layout)
 {

@@ -222,17 +222,16 @@ uint32_t fm_codes_number(struct fm_codes *codes, fm_addr at)
     return number ? *number : FM_NO_CODE;
 }
 
-unsigned fm_codes_opcode_kind(struct fm_codes *codes, const struct fm_raw_frame *frame,
-                              uint64_t now_ns)
+bool fm_codes_runs_c(struct fm_codes *codes, const struct fm_raw_frame *frame, uint64_t now_ns)
 {
     struct fm_known_code *known = codes->list.data[frame->code];
     struct fm_code *code = &known->code;
     if (frame->offset < 0 || (uint32_t)frame->offset >= code->bytecode_len)
-        return 0;
+        return false;
     if (now_ns - known->bytecode_ns > BYTECODE_NS && codes->layout->frames != FM_FRAMES_HEAP) {
         known->bytecode_ns = now_ns;
         fm_remote_read(codes->remote, code->at + codes->layout->code_bytecode, code->bytecode,
                        code->bytecode_len); /* the old copy serves if this fails */
     }
-    return fm_layout_opcode_kind(codes->layout, code->bytecode[frame->offset]);
+    return fm_layout_runs_c(codes->layout, code->bytecode[frame->offset]);
 }

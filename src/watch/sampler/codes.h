@@ -68,9 +68,8 @@ bool fm_codes_confirm(struct fm_codes *codes, const struct fm_raw_frame *frames,
 /* The number of the code object at `at`, read if new; FM_NO_CODE if there is none. */
 uint32_t fm_codes_number(struct fm_codes *codes, fm_addr at);
 
-/* What the instruction at which a running frame stands does (enum fm_opcode_kind). Bytecode changes
- * while it runs, so the copy is renewed from time to time. */
-unsigned fm_codes_opcode_kind(struct fm_codes *codes, const struct fm_raw_frame *frame,
-                              uint64_t now_ns);
+/* Whether the instruction at which a running frame stands runs C code that may take long. Bytecode
+ * changes while it runs, so the copy is renewed from time to time. */
+bool fm_codes_runs_c(struct fm_codes *codes, const struct fm_raw_frame *frame, uint64_t now_ns);
 
 #endif

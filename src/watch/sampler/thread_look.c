@@ -188,7 +188,7 @@ static enum fm_look_result look_running(struct fm_target *t, struct fm_watched_t
 static enum fm_state running_state(struct fm_target *t, const struct fm_watched_thread *th,
                                    uint64_t now_ns)
 {
-    if (!th->has_newest || fm_codes_opcode_kind(&t->codes, &th->newest, now_ns) & FM_OPCODE_RUNS_C)
+    if (!th->has_newest || fm_codes_runs_c(&t->codes, &th->newest, now_ns))
         return FM_STATE_C;
     /* Between two instructions, and not its turn: on its way into or out of the wait for it. */
     return other_holds_gil(t, th) ? FM_STATE_GIL : FM_STATE_PYTHON;
