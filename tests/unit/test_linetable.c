@@ -194,14 +194,6 @@ static void test_text_at_the_end(void **state)
     assert_null(fm_text_read(&remote, &layout, memory.at + at, 100));
     put_word(at + 32, 0); /* no kind */
     assert_null(fm_text_read(&remote, &layout, memory.at + at, 100));
-    uint8_t *data;
-    uint32_t len;
-    put_word(at + 16, 0); /* empty bytes */
-    assert_int_equal(fm_bytes_read(&remote, &layout, memory.at + at, 100, &data, &len), 0);
-    assert_int_equal(len, 0);
-    free(data);
-    put_word(at + 16, 101);
-    assert_int_equal(fm_bytes_read(&remote, &layout, memory.at + at, 100, &data, &len), -EINVAL);
 }
 
 /* A two-byte string is cut between characters, never inside one. */

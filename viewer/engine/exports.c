@@ -33,11 +33,6 @@ EXPORT(engine_alloc) void *engine_alloc(uint32_t bytes)
     return malloc(bytes ? bytes : 1);
 }
 
-EXPORT(engine_free) void engine_free(void *memory)
-{
-    free(memory);
-}
-
 EXPORT(engine_text) const char *engine_text(void)
 {
     return fm_buffer_text(&the_engine()->text);

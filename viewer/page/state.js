@@ -86,7 +86,7 @@ export const SHAPING = new Set([
 ]);
 
 /** @param {string} fragment @returns {PageState} */
-export function readFragment(fragment) {
+function readFragment(fragment) {
   /** @type {Record<string, any>} */
   const state = { ...DEFAULTS };
   for (const [key, text] of new URLSearchParams(fragment.replace(/^#/, ""))) {
@@ -106,7 +106,7 @@ export function readFragment(fragment) {
 }
 
 /** @param {PageState} state */
-export function writeFragment(state) {
+function writeFragment(state) {
   const params = new URLSearchParams();
   for (const [key, usual] of Object.entries(DEFAULTS)) {
     const value = /** @type {any} */ (state)[key];

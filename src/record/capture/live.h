@@ -47,7 +47,6 @@ enum fm_live_lost {
 #define X(name, meaning) FM_LIVE_LOST_##name,
     FM_LIVE_LOST_LIST(X)
 #undef X
-        FM_LIVE_LOST_COUNT
 };
 
 enum fm_live_flags {

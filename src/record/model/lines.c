@@ -27,11 +27,6 @@ static int64_t bucket_begin_quarters(unsigned bucket)
     return (int64_t)(bucket % 2 ? 6 : 4) << bucket / 2;
 }
 
-int64_t fm_line_bucket_middle_ns(unsigned bucket)
-{
-    return (bucket_begin_quarters(bucket) + bucket_begin_quarters(bucket + 1)) / 2 / 4;
-}
-
 struct fm_line *fm_lines_add(struct fm_lines *lines, uint32_t process, uint32_t func, uint32_t line,
                              bool histogram)
 {

@@ -83,6 +83,5 @@ int64_t fm_lines_quantile_ns(const struct fm_lines *lines, const struct fm_line 
                              double fraction);
 
 unsigned fm_line_bucket(int64_t ns);
-int64_t fm_line_bucket_middle_ns(unsigned bucket);
 
 #endif

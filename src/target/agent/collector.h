@@ -58,8 +58,7 @@ struct fm_thread {
     uintptr_t abroad_open;      /* their sum */
     struct fm_thread **current; /* the thread's own fm_current[slot], to unhook it from outside */
     clockid_t cpu_clock;
-    uint64_t cpu_look_ticks; /* when the CPU clock was last read */
-    struct fm_thread *next;  /* of the collector's running threads, or of its free records */
+    struct fm_thread *next; /* of the collector's running threads, or of its free records */
 };
 
 /* A generator between yield and resume. */

@@ -13,7 +13,6 @@
 
 #define FIRST_FRAMES 1024u
 #define MAX_TREES    4096u /* threads beyond these share one tree */
-#define LOOK_NS      10000000u
 
 __thread struct fm_thread *fm_current[FM_SLOTS] __attribute__((tls_model("initial-exec")));
 
@@ -38,7 +37,7 @@ static void look_at_cpu(struct fm_thread *t)
         return;
     uint64_t cpu_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
     t->live->cpu_ns = cpu_ns - t->live->cpu_start_ns;
-    t->live->last_ticks = t->cpu_look_ticks = fm_clock_ticks();
+    t->live->last_ticks = fm_clock_ticks();
 }
 
 /* Take `t` off its collector's list of running threads and keep its record for the next thread. */
@@ -207,7 +206,6 @@ static bool fill_record(struct fm_collector *c, struct fm_thread *t)
     if (pthread_getcpuclockid(pthread_self(), &t->cpu_clock))
         t->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     live->cpu_start_ns = fm_clock_read_ns(t->cpu_clock);
-    t->cpu_look_ticks = live->start_ticks;
     return true;
 }
 

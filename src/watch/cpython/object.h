@@ -46,7 +46,6 @@ enum {
     FM_TYPE_BYTES = 1u << 27,
     FM_TYPE_STR = 1u << 28,
     FM_TYPE_DICT = 1u << 29,
-    FM_TYPE_EXCEPTION = 1u << 30,
     FM_TYPE_TYPE = 1u << 31,
 };
 

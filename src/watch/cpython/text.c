@@ -148,18 +148,14 @@ void fm_piece_release(struct fm_piece *piece)
     piece->data = NULL;
 }
 
-typedef int piece_step(struct fm_piece *piece, const struct fm_layout *layout, uint32_t max_bytes,
-                       struct fm_span *ret_rest);
-
-/* All steps for one object; the piece is to be released if the answer is 0. */
-static int read_one(struct fm_piece *piece, const struct fm_remote *remote,
-                    const struct fm_layout *layout, fm_addr at, piece_step *step,
-                    uint32_t max_bytes)
+/* All steps for one str; the piece is to be released if the answer is 0. */
+static int read_text(struct fm_piece *piece, const struct fm_remote *remote,
+                     const struct fm_layout *layout, fm_addr at, uint32_t max_bytes)
 {
     struct fm_span span = fm_piece_begin(piece, layout, at);
     int r = fm_remote_read(remote, span.at, span.into, span.len);
     if (r == 0)
-        r = step(piece, layout, max_bytes, &span);
+        r = fm_piece_text(piece, layout, max_bytes, &span);
     if (r == 0 && span.len)
         r = fm_remote_read(remote, span.at, span.into, span.len);
     if (r < 0)
@@ -171,21 +167,9 @@ char *fm_text_read(const struct fm_remote *remote, const struct fm_layout *layou
                    uint32_t max_bytes)
 {
     struct fm_piece piece;
-    if (read_one(&piece, remote, layout, at, fm_piece_text, max_bytes) < 0)
+    if (read_text(&piece, remote, layout, at, max_bytes) < 0)
         return NULL;
     char *text = fm_piece_utf8(&piece, max_bytes);
     fm_piece_release(&piece);
     return text;
-}
-
-int fm_bytes_read(const struct fm_remote *remote, const struct fm_layout *layout, fm_addr at,
-                  uint32_t max_bytes, uint8_t **ret_data, uint32_t *ret_len)
-{
-    struct fm_piece piece;
-    int r = read_one(&piece, remote, layout, at, fm_piece_bytes, max_bytes);
-    if (r < 0)
-        return r;
-    *ret_data = piece.data;
-    *ret_len = piece.len;
-    return 0;
 }

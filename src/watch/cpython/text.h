@@ -5,7 +5,7 @@
  * A system call costs more than the bytes it moves. So an object is read in two steps which several
  * objects can share: first its head together with as much as the same page holds of what follows,
  * which for most is all; then the rest. fm_piece_* are the steps, for who reads many at once;
- * fm_text_read() and fm_bytes_read() do them for one.
+ * fm_text_read() does them for one str.
  */
 #ifndef FM_CPYTHON_TEXT_H
 #define FM_CPYTHON_TEXT_H
@@ -43,9 +43,5 @@ void fm_piece_release(struct fm_piece *piece);
 /* The str at `at` as UTF-8, cut at `max_bytes`, to be freed; NULL if it cannot be read. */
 char *fm_text_read(const struct fm_remote *remote, const struct fm_layout *layout, fm_addr at,
                    uint32_t max_bytes);
-
-/* The bytes object at `at`; 0 or a negative error number. `*ret_data` is to be freed. */
-int fm_bytes_read(const struct fm_remote *remote, const struct fm_layout *layout, fm_addr at,
-                  uint32_t max_bytes, uint8_t **ret_data, uint32_t *ret_len);
 
 #endif

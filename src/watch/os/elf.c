@@ -118,32 +118,3 @@ bool fm_elf_bytes(const struct fm_elf *e, uint64_t value, void *into, size_t len
     }
     return false;
 }
-
-/* In the contents of a note section or segment. */
-static size_t build_id_in(Elf_Data *data, unsigned char *id)
-{
-    GElf_Nhdr note;
-    size_t name, text;
-    for (size_t at = 0; data && (at = gelf_getnote(data, at, &note, &name, &text)) > 0;) {
-        if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
-            memcmp((char *)data->d_buf + name, "GNU", 4) != 0 ||
-            note.n_descsz > FM_ELF_BUILD_ID_BYTES)
-            continue;
-        memcpy(id, (char *)data->d_buf + text, note.n_descsz);
-        return note.n_descsz;
-    }
-    return 0;
-}
-
-size_t fm_elf_build_id(const struct fm_elf *e, unsigned char id[FM_ELF_BUILD_ID_BYTES])
-{
-    size_t count, len = 0;
-    if (elf_getphdrnum(e->elf, &count))
-        return 0;
-    for (size_t i = 0; i < count && !len; i++) {
-        GElf_Phdr p;
-        if (gelf_getphdr(e->elf, i, &p) && p.p_type == PT_NOTE)
-            len = build_id_in(elf_getdata_rawchunk(e->elf, p.p_offset, p.p_filesz, ELF_T_NHDR), id);
-    }
-    return len;
-}

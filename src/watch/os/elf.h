@@ -1,5 +1,5 @@
 /*
- * A program or library as a file: symbols, sections, build-id, through libelf.
+ * A program or library as a file: symbols, sections, bytes, through libelf.
  *
  * Addresses are those of the file; in a process the bias of its image (image.h) is added. The file is
  * read, not mapped, so one that shrinks meanwhile does no harm.
@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define FM_ELF_BUILD_ID_BYTES 64
 
 struct fm_elf;
 
@@ -29,8 +27,5 @@ bool fm_elf_section(const struct fm_elf *elf, const char *name, uint64_t *value,
 
 /* The bytes at an address of the file; false if the file does not hold all of them. */
 bool fm_elf_bytes(const struct fm_elf *elf, uint64_t value, void *into, size_t len);
-
-/* The length of the build-id, 0 if there is none. */
-size_t fm_elf_build_id(const struct fm_elf *elf, unsigned char id[FM_ELF_BUILD_ID_BYTES]);
 
 #endif

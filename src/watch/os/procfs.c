@@ -115,7 +115,6 @@ int fm_process_read(struct fm_proc *p, pid_t pid)
     p->threads = number_of(status, "Threads:", 10, 0);
     p->cap_effective = number_of(status, "CapEff:", 16, 0);
     p->seccomp = number_of(status, "Seccomp:", 10, -1);
-    p->no_new_privs = number_of(status, "NoNewPrivs:", 10, 0);
     if ((value = fm_procfs_field(status, "Uid:"))) {
         char *past;
         p->uid = strtoul(value, &past, 10);

@@ -36,7 +36,6 @@ struct fm_proc {
     uint64_t start_ticks; /* since boot, in clock ticks */
     uint64_t cap_effective;
     int seccomp; /* 0 none, 1 strict, 2 filter; -1 unknown */
-    bool no_new_privs;
     bool kernel_thread;
 };
 

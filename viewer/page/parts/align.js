@@ -4,7 +4,7 @@
 // looked at twice more: blocks that moved, and lines that were edited. The work is bounded; what would take longer stays apart.
 
 /** Longer texts are compared by line number. */
-export const MOST_LINES = 20_000;
+const MOST_LINES = 20_000;
 /** Lines looked at in all. */
 const MOST_WORK = 3_000_000;
 /** Cells of a table of common subsequences, or pairs of edited lines. */
@@ -166,7 +166,7 @@ class Aligner {
 }
 
 /** The share of the longer line that both have in common at their ends, indentation aside. @param {string} x @param {string} y */
-export function alike(x, y) {
+function alike(x, y) {
   const a = x.trim();
   const b = y.trim();
   const least = Math.min(a.length, b.length, 2000);

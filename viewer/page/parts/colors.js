@@ -28,7 +28,7 @@ const MODULES_DARK = [
 ];
 
 /** @param {string} variable */
-export function cssColor(variable) {
+function cssColor(variable) {
   return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
 }
 
@@ -40,8 +40,6 @@ export function readPalette() {
   for (const name of [
     "paper",
     "panel",
-    "raised",
-    "line",
     "line-strong",
     "ink",
     "ink-soft",
@@ -49,9 +47,6 @@ export function readPalette() {
     "accent",
     "mark",
     "select",
-    "box-ink",
-    "more",
-    "less",
   ])
     colors[name] = cssColor(`--${name}`);
   const states = ["python", "c", "gil", "lock", "disk", "network", "sleep", "other"].map((s) =>
@@ -149,7 +144,7 @@ function moduleColors(session, s, palette) {
 }
 
 /** "json" of "json.decoder": what belongs together gets one colour. @param {any} info */
-export function topModule(info) {
+function topModule(info) {
   const module = info.kind === "module" ? info.name : info.module;
   return (module || "?").split(".")[0];
 }

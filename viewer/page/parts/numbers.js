@@ -38,7 +38,7 @@ export function formatCount(count) {
 }
 
 /** @param {number} bytes */
-export function formatBytes(bytes) {
+function formatBytes(bytes) {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let i = 0;
   while (Math.abs(bytes) >= 999.5 && i < units.length - 1) {

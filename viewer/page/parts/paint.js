@@ -17,8 +17,8 @@
  *   A: centre x, y, radius, from angle, to angle, counter-clockwise
  */
 
-export const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
-export const MONO = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
+const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+const MONO = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 /** @param {Font} font */
 const cssFont = (font) => `${font.weight ?? 400} ${font.size}px ${font.mono ? MONO : SANS}`;
@@ -30,7 +30,7 @@ const widths = new Map();
 let ruler = null;
 
 /** @param {string} text @param {Font} font */
-export function measureText(text, font) {
+function measureText(text, font) {
   const css = cssFont(font);
   const key = css + text;
   let width = widths.get(key);
