@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "watch/sampler/state.h"
+#include "watch/sampler/syscalls.h"
 
 static void show(pid_t pid, const char *tid, fm_addr gil, uint32_t gil_bytes)
 {

@@ -1,6 +1,6 @@
 /*
  * What `fathom dump` found out about a process or core file, and how it is shown: gathered once
- * (dump_gather.c, dump_state.c), then written as text or as JSON.
+ * (gather.c, state.c), then written as text or as JSON.
  */
 #ifndef FM_COMMANDS_DUMP_H
 #define FM_COMMANDS_DUMP_H
@@ -13,7 +13,7 @@
 #include "watch/cpython/runtime.h"
 #include "watch/cpython/tasks.h"
 #include "watch/os/corefile.h"
-#include "watch/sampler/state.h"
+#include "watch/sampler/syscalls.h"
 
 #define FM_DUMP_LOCALS_FRAMES 50 /* of each thread, the newest */
 
@@ -104,7 +104,7 @@ const struct fm_code *fm_dump_code(struct fm_dump *dump, fm_addr at);
 bool fm_dump_call(const struct fm_dump *dump, struct fm_dump_thread *thread,
                   struct fm_syscall *call);
 
-/* Names, states, locks and holders of all threads (dump_state.c). */
+/* Names, states, locks and holders of all threads (state.c). */
 void fm_dump_states(struct fm_dump *dump);
 
 void fm_dump_text(const struct fm_dump *dump, struct fm_buffer *out);

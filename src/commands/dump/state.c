@@ -13,7 +13,7 @@
 #include "commands/dump/dump.h"
 #include "watch/cpython/object.h"
 #include "watch/os/procfs.h"
-#include "watch/sampler/state.h"
+#include "watch/sampler/syscalls.h"
 
 static struct fm_heap heap_of(const struct fm_dump *dump)
 {

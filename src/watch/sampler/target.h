@@ -20,7 +20,7 @@
 #include "watch/sampler/codes.h"
 #include "watch/sampler/descriptors.h"
 #include "watch/sampler/look.h"
-#include "watch/sampler/state.h"
+#include "watch/sampler/syscalls.h"
 #include "watch/sampler/tally.h"
 #include "watch/sampler/way.h"
 

@@ -1,9 +1,9 @@
 /*
  * The class of every system call a thread may block in: which argument tells what it waits for.
- * Data for state.c alone.
+ * Data for syscalls.c alone.
  */
-#ifndef FM_SAMPLER_STATE_CLASSES_H
-#define FM_SAMPLER_STATE_CLASSES_H
+#ifndef FM_SAMPLER_SYSCALL_CLASSES_H
+#define FM_SAMPLER_SYSCALL_CLASSES_H
 
 #include <stdint.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /*
- * What a blocked thread waits for; see state.h.
+ * What a blocked thread waits for; see syscalls.h.
  *
- * Model. Every system call belongs to a class, by one table (state_classes.h). The class says which
+ * Model. Every system call belongs to a class, by one table (syscall_classes.h). The class says which
  * argument matters (a futex, a descriptor, a list of descriptors, a path, a process) and the state
  * follows from what that is. Calls that are in no class, and numbers of newer kernels, wait "for
  * something else".
@@ -12,7 +12,7 @@
  *
  * Threads: none of its own; `fds` is used by one thread at a time.
  */
-#include "watch/sampler/state.h"
+#include "watch/sampler/syscalls.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "watch/sampler/state_classes.h"
+#include "watch/sampler/syscall_classes.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3 /* newer than some headers */

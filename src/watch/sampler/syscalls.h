@@ -5,8 +5,8 @@
  * The line costs 0.6 µs through a descriptor that is kept open, parsing it 0.1 µs. What a
  * descriptor is, descriptors.h knows.
  */
-#ifndef FM_SAMPLER_STATE_H
-#define FM_SAMPLER_STATE_H
+#ifndef FM_SAMPLER_SYSCALLS_H
+#define FM_SAMPLER_SYSCALLS_H
 
 #include <stdbool.h>
 

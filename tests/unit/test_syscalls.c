@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "watch/sampler/state.h"
+#include "watch/sampler/syscalls.h"
 
 static bool parse(struct fm_syscall *call, const char *line)
 {
