@@ -1,5 +1,5 @@
 /*
- * tool_states PID [GIL BYTES]: a line for each thread of a process, "TID STATE FD TEXT" with tabs
+ * tool_states PID [GIL BYTES]: a line for each thread of a process, "TID STATE TEXT" with tabs
  * between: what fm_syscall_state() and its companions say of it. "running" for one that is not
  * blocked. For the behaviour tests, which compare it with what their programs are known to do.
  */
@@ -24,19 +24,19 @@ static void show(pid_t pid, const char *tid, fm_addr gil, uint32_t gil_bytes)
     if (len < 0)
         return; /* the thread has ended */
     if (!fm_syscall_parse(&call, line, (size_t)len)) {
-        printf("%s\tsenseless\t-1\t%.*s", tid, (int)len, line);
+        printf("%s\tsenseless\t%.*s", tid, (int)len, line);
         return;
     }
     fm_remote_live(&remote, pid);
     struct fm_fd_kinds *kinds = fm_fd_kinds_new(pid);
     fm_autobuffer text = FM_BUFFER_INIT;
     if (call.running)
-        printf("%s\trunning\t-1\t\n", tid);
+        printf("%s\trunning\t\n", tid);
     else {
         fm_syscall_describe(&call, &remote, kinds, &text);
-        printf("%s\t%s\t%d\t%s\n", tid,
+        printf("%s\t%s\t%s\n", tid,
                fm_state_name(fm_syscall_state(&call, &remote, gil, gil_bytes, kinds)),
-               fm_syscall_fd(&call, &remote), fm_buffer_text(&text));
+               fm_buffer_text(&text));
     }
     fm_fd_kinds_free(kinds);
 }

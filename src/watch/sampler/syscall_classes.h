@@ -25,7 +25,7 @@
 #define SYS_futex_wait 455
 #endif
 
-enum class {
+enum call_class {
     CLASS_OTHER,
     CLASS_FUTEX,   /* at args[0] */
     CLASS_FUTEXES, /* an array at args[0] */

@@ -29,10 +29,13 @@
 #define P_PIDFD 3 /* newer than some headers */
 #endif
 
-static enum class class_of(const struct fm_syscall *call) {
-    if ((unsigned long)call->number >= sizeof classes) return CLASS_OTHER;
-    enum class class = classes[call->number];
-    if (class != CLASS_FCNTL) return class;
+static enum call_class class_of(const struct fm_syscall *call)
+{
+    if ((unsigned long)call->number >= sizeof classes)
+        return CLASS_OTHER;
+    enum call_class class = classes[call->number];
+    if (class != CLASS_FCNTL)
+        return class;
     int command = (int)call->args[1];
     return command == F_SETLKW || command == F_OFD_SETLKW ? CLASS_LOCK : CLASS_FD;
 }
@@ -152,7 +155,7 @@ static void list_of_select(struct list *list, const struct fm_syscall *call,
 }
 
 static void list_of(struct list *list, const struct fm_syscall *call,
-                    const struct fm_remote *remote, enum class class)
+                    const struct fm_remote *remote, enum call_class class)
 {
     list->total = 0;
     if (class == CLASS_POLL)
@@ -163,7 +166,7 @@ static void list_of(struct list *list, const struct fm_syscall *call,
 
 /* The address of the futex; of several the first. */
 static fm_addr futex_of(const struct fm_syscall *call, const struct fm_remote *remote,
-                        enum class class)
+                        enum call_class class)
 {
     /* struct futex_waitv: the value that is expected, then the address */
     return class == CLASS_FUTEX ? call->args[0] : fm_remote_pointer(remote, call->args[0] + 8);
@@ -189,20 +192,20 @@ static size_t text_of(const struct fm_remote *remote, fm_addr at, char *text, si
     return len;
 }
 
-static fm_addr path_of(const struct fm_syscall *call, enum class class)
+static fm_addr path_of(const struct fm_syscall *call, enum call_class class)
 {
     return call->args[class == CLASS_PATH ? 0 : 1];
 }
 
 /* The process a wait is for; 0: any child. */
-static long process_of(const struct fm_syscall *call, enum class class)
+static long process_of(const struct fm_syscall *call, enum call_class class)
 {
     if (class == CLASS_WAITID)
         return call->args[0] == P_PID ? (int)call->args[1] : 0;
     return (int)call->args[0] > 0 ? (int)call->args[0] : 0;
 }
 
-static bool waits_for_pidfd(const struct fm_syscall *call, enum class class)
+static bool waits_for_pidfd(const struct fm_syscall *call, enum call_class class)
 {
     return class == CLASS_WAITID && call->args[0] == P_PIDFD;
 }
@@ -260,7 +263,7 @@ enum fm_state fm_syscall_state(const struct fm_syscall *call, const struct fm_re
                                fm_addr gil, uint32_t gil_bytes, struct fm_fd_kinds *fds)
 {
     struct list list;
-    enum class class = class_of(call);
+    enum call_class class = class_of(call);
     if (call->number < 0) /* the kernel gives no addresses of a thread that has ended */
         return !call->program_counter || fm_fd_kinds_stopped(fds) ? FM_STATE_OTHER : FM_STATE_DISK;
     switch (class) {
@@ -298,30 +301,10 @@ bool fm_syscall_maps(const struct fm_syscall *call)
     return !call->running && call->number >= 0 && class_of(call) == CLASS_MAP;
 }
 
-int fm_syscall_fd(const struct fm_syscall *call, const struct fm_remote *remote)
-{
-    struct list list;
-    enum class class = class_of(call);
-    switch (class) {
-    case CLASS_LOCK:
-    case CLASS_FD:
-    case CLASS_NETWORK:
-        return (int)call->args[0];
-    case CLASS_POLL:
-    case CLASS_SELECT:
-        list_of(&list, call, remote, class);
-        return list.total == 1 ? list.fds[0] : -1;
-    case CLASS_WAITID:
-        return waits_for_pidfd(call, class) ? (int)call->args[1] : -1;
-    default:
-        return -1;
-    }
-}
-
 /* ---- in words */
 
 static void describe_path(const struct fm_syscall *call, const struct fm_remote *remote,
-                          enum class class, struct fm_fd_kinds *fds, struct fm_buffer *out)
+                          enum call_class class, struct fm_fd_kinds *fds, struct fm_buffer *out)
 {
     char path[PATH_MAX], folder[64], where[PATH_MAX];
     size_t len = text_of(remote, path_of(call, class), path, sizeof path);
@@ -364,7 +347,7 @@ bool fm_syscall_describe(const struct fm_syscall *call, const struct fm_remote *
                          struct fm_fd_kinds *fds, struct fm_buffer *out)
 {
     struct list list;
-    enum class class = class_of(call);
+    enum call_class class = class_of(call);
     switch (class) {
     case CLASS_FUTEX:
     case CLASS_FUTEXES:
@@ -407,7 +390,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 static uint64_t hash_of_path(const struct fm_syscall *call, const struct fm_remote *remote,
-                             enum class class)
+                             enum call_class class)
 {
     char path[512]; /* paths that begin alike for so long may be taken for one */
     uint64_t hash = class == CLASS_PATH_AT ? (uint32_t)call->args[0] : 0;
@@ -417,12 +400,11 @@ static uint64_t hash_of_path(const struct fm_syscall *call, const struct fm_remo
     return hash;
 }
 
-/* `fds` may be NULL: then descriptors are known by their numbers alone. */
-static uint64_t hash_of(const struct fm_syscall *call, const struct fm_remote *remote,
-                        struct fm_fd_kinds *fds)
+uint64_t fm_syscall_identity(const struct fm_syscall *call, const struct fm_remote *remote,
+                             struct fm_fd_kinds *fds)
 {
     struct list list;
-    enum class class = class_of(call);
+    enum call_class class = class_of(call);
     uint64_t hash = mix(0, (uint64_t)call->number);
     switch (class) {
     case CLASS_FUTEX:
@@ -434,7 +416,7 @@ static uint64_t hash_of(const struct fm_syscall *call, const struct fm_remote *r
     case CLASS_EPOLL:
     case CLASS_EPOLL2:
         hash = mix(hash, (uint32_t)call->args[0]);
-        return fds ? mix(hash, fm_fd_identity(fds, (int)call->args[0])) : hash;
+        return mix(hash, fm_fd_identity(fds, (int)call->args[0]));
     case CLASS_PATH:
     case CLASS_PATH_AT:
         return mix(hash, hash_of_path(call, remote, class));
@@ -444,8 +426,7 @@ static uint64_t hash_of(const struct fm_syscall *call, const struct fm_remote *r
         hash = mix(hash, list.total);
         for (uint32_t i = 0; i < list_known(&list); i++) {
             hash = mix(hash, (uint32_t)list.fds[i]);
-            if (fds)
-                hash = mix(hash, fm_fd_identity(fds, list.fds[i]));
+            hash = mix(hash, fm_fd_identity(fds, list.fds[i]));
         }
         return hash;
     case CLASS_CHILD:
@@ -455,15 +436,4 @@ static uint64_t hash_of(const struct fm_syscall *call, const struct fm_remote *r
     default:
         return hash; /* nothing to tell apart */
     }
-}
-
-uint64_t fm_syscall_key(const struct fm_syscall *call, const struct fm_remote *remote)
-{
-    return hash_of(call, remote, NULL);
-}
-
-uint64_t fm_syscall_identity(const struct fm_syscall *call, const struct fm_remote *remote,
-                             struct fm_fd_kinds *fds)
-{
-    return hash_of(call, remote, fds);
 }

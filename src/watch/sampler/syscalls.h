@@ -35,9 +35,6 @@ enum fm_state fm_syscall_state(const struct fm_syscall *call, const struct fm_re
 /* Does it change the map of the program's memory? Whoever reads that memory makes it wait, for an instant. */
 bool fm_syscall_maps(const struct fm_syscall *call);
 
-/* Which descriptor the call waits on; −1 if none or several. epoll, poll with several: −1. */
-int fm_syscall_fd(const struct fm_syscall *call, const struct fm_remote *remote);
-
 /* What the thread waits for, in words, appended: what fm_fd_describe() says, "futex 0x…",
  * "3 descriptors: …", "process 123", the path that is being opened; nothing if there is nothing to
  * say. Looks into /proc: some 10 µs, for a new socket milliseconds. Call it once per new identity,
@@ -45,10 +42,8 @@ int fm_syscall_fd(const struct fm_syscall *call, const struct fm_remote *remote)
 bool fm_syscall_describe(const struct fm_syscall *call, const struct fm_remote *remote,
                          struct fm_fd_kinds *fds, struct fm_buffer *out);
 
-/* Two waits for the same thing (system call, descriptor number, futex, path) have equal keys. */
-uint64_t fm_syscall_key(const struct fm_syscall *call, const struct fm_remote *remote);
-
-/* Like the key, but a descriptor that was closed and reused for something else is another. */
+/* Two waits for the same thing (system call, descriptor, futex, path) have equal identities; a
+ * descriptor that was closed and reused for something else is another. */
 uint64_t fm_syscall_identity(const struct fm_syscall *call, const struct fm_remote *remote,
                              struct fm_fd_kinds *fds);
 
