@@ -195,20 +195,20 @@ int fm_output_write(const char *path, bool overwrite, fm_output_writer *write, v
                            : write_file(path, overwrite, write, context, err);
 }
 
-struct piece {
+struct output_piece {
     const void *bytes;
     size_t len;
 };
 
 static int write_piece(void *context, int fd, struct fm_error *err)
 {
-    const struct piece *piece = context;
+    const struct output_piece *piece = context;
     return fm_output_put(fd, piece->bytes, piece->len, err);
 }
 
 int fm_output_write_bytes(const char *path, bool overwrite, const void *bytes, size_t len,
                           struct fm_error *err)
 {
-    struct piece piece = { bytes, len };
+    struct output_piece piece = { bytes, len };
     return fm_output_write(path, overwrite, write_piece, &piece, err);
 }

@@ -22,7 +22,7 @@ static const char help_start[] =
     "Formats, and the names that choose them:\n"
     "  fathom      Fathom's own: .fathom\n";
 
-struct request {
+struct convert_request {
     const char *output, *to;
     bool force;
 };
@@ -59,7 +59,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* NULL format means .fathom. */
-static int choose_format(const struct request *q, const struct fm_format **format,
+static int choose_format(const struct convert_request *q, const struct fm_format **format,
                          struct fm_error *err)
 {
     *format = NULL;
@@ -78,7 +78,7 @@ static int choose_format(const struct request *q, const struct fm_format **forma
     return 0;
 }
 
-static int convert(const struct request *q, char *const *files, struct fm_error *err)
+static int convert(const struct convert_request *q, char *const *files, struct fm_error *err)
 {
     const struct fm_format *format;
     if (choose_format(q, &format, err) < 0)
@@ -93,7 +93,7 @@ static int convert(const struct request *q, char *const *files, struct fm_error 
 
 int fm_verb_convert(int argc, char **argv)
 {
-    struct request q = { 0 };
+    struct convert_request q = { 0 };
     struct fm_error err = FM_ERROR_INIT;
     int option;
     opterr = 0;

@@ -22,7 +22,7 @@ struct part {
     char *path, *title; /* title may be NULL */
 };
 
-struct work {
+struct graph_work {
     struct fm_graph_options o;
     struct fm_profile *p[FM_GRAPH_SIDES];
     FM_VEC(struct part) parts;
@@ -30,7 +30,7 @@ struct work {
     struct fm_error err;
 };
 
-static int open_inputs(struct work *w)
+static int open_inputs(struct graph_work *w)
 {
     char *first[] = { w->o.files[0], NULL };
     char *second[] = { w->o.compare ? w->o.files[1] : NULL, NULL };
@@ -84,7 +84,7 @@ static char *describe(const struct fm_profile *p, const struct fm_thread *thread
     return fm_buffer_detach(&text);
 }
 
-static void add_part(struct work *w, uint32_t thread, uint32_t process)
+static void add_part(struct graph_work *w, uint32_t thread, uint32_t process)
 {
     const struct fm_profile *p = w->p[0];
     const struct fm_thread *t = thread != FM_NONE ? &p->threads.data[thread] : NULL;
@@ -101,14 +101,14 @@ static void add_part(struct work *w, uint32_t thread, uint32_t process)
 }
 
 /* Does the profile's thread or process have the id that was asked for, if one was? */
-static bool is_meant(const struct work *w, const struct fm_process *process,
+static bool is_meant(const struct graph_work *w, const struct fm_process *process,
                      const struct fm_thread *thread)
 {
     return (w->o.process < 0 || (process && process->pid == w->o.process)) &&
            (w->o.thread < 0 || (thread && thread->tid == w->o.thread));
 }
 
-static int find_parts(struct work *w)
+static int find_parts(struct graph_work *w)
 {
     const struct fm_profile *p = w->p[0];
     bool each = w->o.by != FM_GRAPH_OF_ALL;
@@ -141,7 +141,7 @@ static int find_parts(struct work *w)
 }
 
 /* Before anything takes long: would a picture take the place of another, or of a file? */
-static int check_names(struct work *w)
+static int check_names(struct graph_work *w)
 {
     struct fm_strings *names = fm_strings_new();
     for (size_t i = 0; i < w->parts.len && w->err.status == 0; i++) {
@@ -172,7 +172,7 @@ static const char *remark_of(const struct fm_profile *p)
     return NULL;
 }
 
-static void list_functions(const struct work *w, const struct fm_graph *g)
+static void list_functions(const struct graph_work *w, const struct fm_graph *g)
 {
     fm_autobuffer name = FM_BUFFER_INIT;
     for (size_t i = 0; i < g->nodes.len; i++) {
@@ -188,7 +188,7 @@ static void list_functions(const struct work *w, const struct fm_graph *g)
     }
 }
 
-static int check_size(struct work *w, const struct fm_graph *g)
+static int check_size(struct graph_work *w, const struct fm_graph *g)
 {
     struct fm_graph_count count = fm_graph_count(g);
     size_t nodes = (size_t)w->o.max_nodes, edges = nodes * EDGES_PER_NODE_MAX;
@@ -201,7 +201,7 @@ static int check_size(struct work *w, const struct fm_graph *g)
                         count.nodes, count.edges, nodes, edges);
 }
 
-static int draw(struct work *w, struct fm_graph *g, const struct part *part)
+static int draw(struct graph_work *w, struct fm_graph *g, const struct part *part)
 {
     fm_autobuffer dot = FM_BUFFER_INIT, drawn = FM_BUFFER_INIT;
     struct fm_graph_look look = w->o.look;
@@ -233,7 +233,7 @@ static const struct fm_flat *table_of(const struct fm_profile *p, const struct f
     return *made ? *made : p->flat;
 }
 
-static int make_part(struct work *w, const struct part *part)
+static int make_part(struct graph_work *w, const struct part *part)
 {
     struct fm_flat *made[FM_GRAPH_SIDES] = { NULL, NULL };
     const struct fm_flat *flat[FM_GRAPH_SIDES] = { NULL, NULL };
@@ -269,7 +269,7 @@ static bool *find_busy_threads(const struct fm_profile *p)
 }
 
 /* Threads and processes in which nothing was recorded get no picture, if others do. */
-static void drop_empty_parts(struct work *w)
+static void drop_empty_parts(struct graph_work *w)
 {
     const struct fm_profile *p = w->p[0];
     fm_autofree bool *busy = find_busy_threads(p);
@@ -294,7 +294,7 @@ static void drop_empty_parts(struct work *w)
 
 /* One of several pictures would have shown nothing: say so and go on. The last of them all fails.
  */
-static void skip_part(struct work *w, size_t part, size_t made)
+static void skip_part(struct graph_work *w, size_t part, size_t made)
 {
     fm_error_context(&w->err, "%s", w->parts.data[part].title);
     if (!w->nothing_shown || (part + 1 == w->parts.len && !made))
@@ -303,7 +303,7 @@ static void skip_part(struct work *w, size_t part, size_t made)
     w->err = (struct fm_error)FM_ERROR_INIT;
 }
 
-static int make_parts(struct work *w)
+static int make_parts(struct graph_work *w)
 {
     size_t made = 0;
     for (size_t i = 0; i < w->parts.len && w->err.status == 0; i++) {
@@ -315,7 +315,7 @@ static int make_parts(struct work *w)
     return w->err.status;
 }
 
-static int work(struct work *w)
+static int work(struct graph_work *w)
 {
     if (open_inputs(w) < 0 || find_parts(w) < 0)
         return w->err.status;
@@ -331,7 +331,7 @@ static int work(struct work *w)
 
 int fm_verb_graph(int argc, char **argv)
 {
-    struct work w = { .err = FM_ERROR_INIT };
+    struct graph_work w = { .err = FM_ERROR_INIT };
     int status = fm_graph_options_parse(&w.o, argc, argv, &w.err);
     if (status == 0 && w.o.help)
         fputs(fm_graph_options_help(), stdout);

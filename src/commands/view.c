@@ -31,7 +31,7 @@ static const char help[] =
     "\n"
     "Nobody but this machine can reach the server. Ctrl-C ends it.\n";
 
-struct request {
+struct view_request {
     const char *output;
     uint16_t port;
     bool force, no_browser;
@@ -89,7 +89,8 @@ static void print_ssh(uint16_t port)
            port, port, user ? user->pw_name : "", user ? "@" : "", *host ? host : "HOST");
 }
 
-static int serve(const struct request *q, const struct fm_contents *contents, struct fm_error *err)
+static int serve(const struct view_request *q, const struct fm_contents *contents,
+                 struct fm_error *err)
 {
     sigset_t ends;
     int received;
@@ -115,7 +116,7 @@ static int serve(const struct request *q, const struct fm_contents *contents, st
     return 0;
 }
 
-static int view(const struct request *q, char *const *files)
+static int view(const struct view_request *q, char *const *files)
 {
     struct fm_error err = FM_ERROR_INIT;
     struct fm_contents contents = { 0 };
@@ -129,7 +130,7 @@ static int view(const struct request *q, char *const *files)
 
 int fm_verb_view(int argc, char **argv)
 {
-    struct request q = { 0 };
+    struct view_request q = { 0 };
     int option;
     opterr = 0;
     optind = 0;

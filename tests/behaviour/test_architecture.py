@@ -95,6 +95,15 @@ def test_every_header_is_guarded():
     assert bare == []
 
 
+def test_no_two_types_share_a_name():
+    """A name says what it is wherever one reads it; within one file there may be variants of one type."""
+    files = {}
+    for path in [*SRC.rglob("*.[ch]"), *(REPO / "viewer" / "engine").rglob("*.[ch]")]:
+        for name in re.findall(r"^(?:static |const |typedef )*((?:struct|union|enum) \w+) \{", path.read_text(), re.M):
+            files.setdefault(name, set()).add(path.relative_to(REPO).as_posix())
+    assert {name: sorted(where) for name, where in files.items() if len(where) > 1} == {}
+
+
 def test_no_path_of_a_machine_is_in_the_tree():
     places = []
     for path in [*SRC.rglob("*"), *(REPO / "docs").rglob("*"), *(REPO / "tools").rglob("*"),

@@ -109,7 +109,7 @@ static void test_any_bytes(void **state)
         for (uint32_t i = 0; i < len; i++)
             table[i] = (uint8_t)rand();
         for (int kind = FM_TABLE_LNOTAB; kind <= FM_TABLE_PEP657; kind++) {
-            struct fm_linetable walk;
+            struct fm_linetable_cursor walk;
             struct fm_linetable_entry entry;
             uint32_t end = 0, n = 0;
             fm_linetable_init(&walk, kind, table, len, 1, 64);

@@ -120,7 +120,7 @@ static uint32_t moved_string(struct fm_engine *e, const struct fm_profile *p, ui
                           fm_strings_len(p->strings, string));
 }
 
-struct place {
+struct function_place {
     const struct fm_function *f;
     uint32_t id;
 };
@@ -142,7 +142,7 @@ static int by_name(const struct fm_function *a, const struct fm_function *b)
 
 static int place_order(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct function_place *a = left, *b = right;
     int order = by_name(a->f, b->f);
     if (!order)
         order = by_number(a->f->line, b->f->line);
@@ -155,10 +155,10 @@ static int place_order(const void *left, const void *right)
 static uint32_t *ordinals_new(const struct fm_profile *p)
 {
     size_t n = p->functions.len;
-    fm_autofree struct place *places = fm_calloc(n, sizeof *places);
+    fm_autofree struct function_place *places = fm_calloc(n, sizeof *places);
     uint32_t *ordinals = fm_calloc(n, sizeof *ordinals);
     for (size_t i = 0; i < n; i++)
-        places[i] = (struct place){ &p->functions.data[i], (uint32_t)i };
+        places[i] = (struct function_place){ &p->functions.data[i], (uint32_t)i };
     if (n)
         qsort(places, n, sizeof *places, place_order);
     for (size_t i = 1; i < n; i++)

@@ -27,7 +27,7 @@ struct link {
     double weight;
 };
 
-struct work {
+struct layers_work {
     struct fm_layers *g;
     bool *turned;        /* by edge: drawn upwards */
     uint32_t *first_out; /* edges by their upper end */
@@ -42,7 +42,7 @@ struct work {
 
 /* ---- which way ---- */
 
-static void index_edges(struct work *w)
+static void index_edges(struct layers_work *w)
 {
     const struct fm_layers *g = w->g;
     w->first_out = fm_calloc(g->nodes + 1, sizeof *w->first_out);
@@ -57,7 +57,7 @@ static void index_edges(struct work *w)
 }
 
 /* Walk down from `start`; an edge to a node on the way there goes against the flow. */
-static void walk_from(struct work *w, uint32_t start, uint8_t *state, uint32_t *stack,
+static void walk_from(struct layers_work *w, uint32_t start, uint8_t *state, uint32_t *stack,
                       uint32_t *next)
 {
     enum { UNSEEN, ON_PATH, DONE };
@@ -84,7 +84,7 @@ static void walk_from(struct work *w, uint32_t start, uint8_t *state, uint32_t *
     }
 }
 
-static void break_cycles(struct work *w)
+static void break_cycles(struct layers_work *w)
 {
     const struct fm_layers *g = w->g;
     fm_autofree uint8_t *state = fm_calloc(g->nodes, 1);
@@ -101,12 +101,12 @@ static void break_cycles(struct work *w)
         walk_from(w, i, state, stack, next);
 }
 
-static uint32_t upper_of(const struct work *w, uint32_t edge)
+static uint32_t upper_of(const struct layers_work *w, uint32_t edge)
 {
     return w->turned[edge] ? w->g->edge[edge].to : w->g->edge[edge].from;
 }
 
-static uint32_t lower_of(const struct work *w, uint32_t edge)
+static uint32_t lower_of(const struct layers_work *w, uint32_t edge)
 {
     return w->turned[edge] ? w->g->edge[edge].from : w->g->edge[edge].to;
 }
@@ -114,7 +114,7 @@ static uint32_t lower_of(const struct work *w, uint32_t edge)
 /* ---- layers ---- */
 
 /* The longest path to each node: those without upper neighbours are done first. */
-static void find_layers(struct work *w)
+static void find_layers(struct layers_work *w)
 {
     struct fm_layers *g = w->g;
     fm_autofree uint32_t *waiting = fm_calloc(g->nodes, sizeof *waiting);
@@ -149,7 +149,7 @@ static void find_layers(struct work *w)
             w->layers = g->layer[i] + 1;
 }
 
-static void make_cells(struct work *w)
+static void make_cells(struct layers_work *w)
 {
     struct fm_layers *g = w->g;
     for (uint32_t i = 0; i < g->nodes; i++)
@@ -177,7 +177,7 @@ static void make_cells(struct work *w)
 
 /* ---- order within layers ---- */
 
-static uint32_t *starts_new(const struct work *w, bool by_upper)
+static uint32_t *starts_new(const struct layers_work *w, bool by_upper)
 {
     uint32_t *start = fm_calloc(w->cells.len + 1, sizeof *start);
     for (size_t i = 0; i < w->links.len; i++)
@@ -187,7 +187,7 @@ static uint32_t *starts_new(const struct work *w, bool by_upper)
     return start;
 }
 
-static uint32_t *links_new(const struct work *w, const uint32_t *start, bool by_upper)
+static uint32_t *links_new(const struct layers_work *w, const uint32_t *start, bool by_upper)
 {
     uint32_t *links = fm_calloc(w->links.len, sizeof *links);
     fm_autofree uint32_t *next = fm_calloc(w->cells.len, sizeof *next);
@@ -198,7 +198,7 @@ static uint32_t *links_new(const struct work *w, const uint32_t *start, bool by_
     return links;
 }
 
-static void fill_rows(struct work *w)
+static void fill_rows(struct layers_work *w)
 {
     w->row_start = fm_calloc(w->layers + 1, sizeof *w->row_start);
     w->row = fm_calloc(w->cells.len, sizeof *w->row);
@@ -228,7 +228,7 @@ static int by_wish(const void *left, const void *right)
 }
 
 /* The average place of a cell's neighbours above or below; its own if it has none. */
-static double average_place(const struct work *w, uint32_t cell, bool above, bool by_x)
+static double average_place(const struct layers_work *w, uint32_t cell, bool above, bool by_x)
 {
     const uint32_t *start = above ? w->up_start : w->down_start;
     const uint32_t *links = above ? w->up : w->down;
@@ -244,7 +244,7 @@ static double average_place(const struct work *w, uint32_t cell, bool above, boo
     return weight > 0 ? sum / weight : by_x ? own->x : (double)own->place;
 }
 
-static void sort_row(struct work *w, uint32_t layer, bool above, struct seat *seats)
+static void sort_row(struct layers_work *w, uint32_t layer, bool above, struct seat *seats)
 {
     uint32_t begin = w->row_start[layer], count = w->row_start[layer + 1] - begin;
     for (uint32_t i = 0; i < count; i++) {
@@ -259,7 +259,7 @@ static void sort_row(struct work *w, uint32_t layer, bool above, struct seat *se
     }
 }
 
-static void sort_rows(struct work *w)
+static void sort_rows(struct layers_work *w)
 {
     fm_autofree struct seat *seats = fm_calloc(w->cells.len, sizeof *seats);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
@@ -285,7 +285,7 @@ struct pool {
 
 /* As near to the wishes as order and distances allow, in the sense of least squares: neighbours
  * that would overlap move as one ("pool adjacent violators"). `offset` takes the distances out. */
-static void place_row(struct work *w, uint32_t layer, struct pool *pools, double *offset)
+static void place_row(struct layers_work *w, uint32_t layer, struct pool *pools, double *offset)
 {
     uint32_t begin = w->row_start[layer], count = w->row_start[layer + 1] - begin, used = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -305,7 +305,7 @@ static void place_row(struct work *w, uint32_t layer, struct pool *pools, double
             w->cells.data[w->row[begin + i]].x = pools[p].sum / pools[p].weight + offset[i];
 }
 
-static void wish_row(struct work *w, uint32_t layer, int how)
+static void wish_row(struct layers_work *w, uint32_t layer, int how)
 {
     for (uint32_t i = w->row_start[layer]; i < w->row_start[layer + 1]; i++) {
         uint32_t id = w->row[i];
@@ -317,7 +317,7 @@ static void wish_row(struct work *w, uint32_t layer, int how)
     }
 }
 
-static void place_cells(struct work *w)
+static void place_cells(struct layers_work *w)
 {
     fm_autofree struct pool *pools = fm_calloc(w->cells.len, sizeof *pools);
     fm_autofree double *offset = fm_calloc(w->cells.len, sizeof *offset);
@@ -341,7 +341,7 @@ static void place_cells(struct work *w)
     }
 }
 
-static void push_point(struct work *w, double x, double y)
+static void push_point(struct layers_work *w, double x, double y)
 {
     fm_vec_push(&w->g->points, ((struct fm_layers_point){ x, y }));
 }
@@ -352,7 +352,7 @@ static double y_of(uint32_t layer)
 }
 
 /* A line begins at the bottom of a box and ends at the top of one; a call of itself is a loop. */
-static void edge_points(struct work *w, uint32_t i)
+static void edge_points(struct layers_work *w, uint32_t i)
 {
     struct fm_layers *g = w->g;
     struct fm_layers_edge *edge = &g->edge[i];
@@ -382,7 +382,7 @@ static void edge_points(struct work *w, uint32_t i)
     edge->points = between + 2;
 }
 
-static void give_out(struct work *w)
+static void give_out(struct layers_work *w)
 {
     struct fm_layers *g = w->g;
     double least = INFINITY, most = -INFINITY;
@@ -404,7 +404,7 @@ static void give_out(struct work *w)
 
 void fm_layers_place(struct fm_layers *g)
 {
-    struct work w = { .g = g };
+    struct layers_work w = { .g = g };
     w.turned = fm_calloc(g->edges, sizeof *w.turned);
     index_edges(&w);
     break_cycles(&w);

@@ -10,26 +10,27 @@
 #include "base/memory.h"
 #include "reversed.h"
 
-struct kid {
+struct laid_kid {
     uint32_t node, func;
     double width, value, self, base, base_self;
     const char *name;
 };
 
-struct walk {
+struct layout_walk {
     struct fm_view *v;
     struct fm_view_values after, before; /* before: NULLs if nothing is compared */
     int order, by;
-    FM_VEC(struct kid) kids;
+    FM_VEC(struct laid_kid) kids;
 };
 
-static bool walk_init(struct walk *w, struct fm_view *v, unsigned metric, int order, int by)
+static bool walk_init(struct layout_walk *w, struct fm_view *v, unsigned metric, int order, int by)
 {
     if (metric >= FM_ENGINE_METRICS) {
         fm_error_set(&v->engine->err, FM_USAGE, "there is no metric %u", metric);
         return false;
     }
-    *w = (struct walk){ .v = v, .order = order, .by = fm_view_is_diff(v) ? by : FM_BY_VALUE };
+    *w =
+        (struct layout_walk){ .v = v, .order = order, .by = fm_view_is_diff(v) ? by : FM_BY_VALUE };
     w->after = fm_view_values(v, 0, metric);
     w->before = fm_view_values(v, 1, metric);
     return true;
@@ -55,7 +56,8 @@ uint32_t fm_view_parent(struct fm_view *v, uint32_t node)
     return v->reversed ? v->reversed->nodes.data[node].parent : v->parent[node];
 }
 
-static double value_of(const struct walk *w, uint32_t node, const struct fm_view_values *values)
+static double value_of(const struct layout_walk *w, uint32_t node,
+                       const struct fm_view_values *values)
 {
     if (!values->total)
         return 0;
@@ -65,7 +67,7 @@ static double value_of(const struct walk *w, uint32_t node, const struct fm_view
                            w->v->options.callers_of == FM_NONE ? values->self : values->total);
 }
 
-static void numbers_of(const struct walk *w, struct kid *kid)
+static void numbers_of(const struct layout_walk *w, struct laid_kid *kid)
 {
     kid->func = func_of(w->v, kid->node);
     kid->value = value_of(w, kid->node, &w->after);
@@ -82,7 +84,7 @@ static void numbers_of(const struct walk *w, struct kid *kid)
 
 static int by_width(const void *left, const void *right)
 {
-    const struct kid *a = left, *b = right;
+    const struct laid_kid *a = left, *b = right;
     if (a->width != b->width)
         return a->width > b->width ? -1 : 1;
     return a->node < b->node ? -1 : a->node > b->node;
@@ -90,14 +92,14 @@ static int by_width(const void *left, const void *right)
 
 static int by_name(const void *left, const void *right)
 {
-    const struct kid *a = left, *b = right;
+    const struct laid_kid *a = left, *b = right;
     int order = strcmp(a->name, b->name);
     return order ? order : by_width(left, right);
 }
 
 /* Gather the children that are at least `least` wide into w->kids; gives the number of the others.
  */
-static uint32_t kids_of(struct walk *w, uint32_t node, double least)
+static uint32_t kids_of(struct layout_walk *w, uint32_t node, double least)
 {
     struct fm_view *v = w->v;
     uint32_t omitted = 0, next, end;
@@ -112,7 +114,7 @@ static uint32_t kids_of(struct walk *w, uint32_t node, double least)
         end = v->end[node];
     }
     while (next < end) {
-        struct kid kid = { .node = next };
+        struct laid_kid kid = { .node = next };
         next = v->reversed ? next + 1 : v->end[next];
         numbers_of(w, &kid);
         if (kid.width < least || !(kid.value > 0 || kid.base > 0)) {
@@ -133,7 +135,7 @@ static uint32_t kids_of(struct walk *w, uint32_t node, double least)
 /* ---- boxes ---- */
 
 struct box {
-    struct kid kid;
+    struct laid_kid kid;
     uint32_t parent, depth;
     double start;
 };
@@ -145,7 +147,7 @@ static bool has_kids(const struct fm_view *v, uint32_t node)
 }
 
 /* In a tree of callers a node's own part is what no caller of it has. */
-static void take_from_self(const struct walk *w, struct box *box)
+static void take_from_self(const struct layout_walk *w, struct box *box)
 {
     if (!w->v->reversed)
         return;
@@ -183,7 +185,7 @@ static void fill_boxes(struct fm_result *r, const boxes *all, bool diff)
 
 int fm_view_layout(struct fm_view *v, const struct fm_layout_query *q)
 {
-    struct walk w;
+    struct layout_walk w;
     struct fm_result *r = &v->engine->results[0];
     if (!walk_init(&w, v, q->metric, q->order, q->by) || !node_exists(v, q->root))
         return -1;
@@ -240,7 +242,7 @@ static uint32_t count_kids(struct fm_view *v, uint32_t node)
     return count;
 }
 
-static void fill_rows(struct fm_view *v, const struct kid *kids, uint32_t rows)
+static void fill_rows(struct fm_view *v, const struct laid_kid *kids, uint32_t rows)
 {
     struct fm_result *r = &v->engine->results[0];
     bool diff = fm_view_is_diff(v);
@@ -268,12 +270,12 @@ static void fill_rows(struct fm_view *v, const struct kid *kids, uint32_t rows)
 
 int fm_view_children(struct fm_view *v, uint32_t node, unsigned metric, uint32_t limit, bool only)
 {
-    struct walk w;
+    struct layout_walk w;
     if (!walk_init(&w, v, metric, FM_ORDER_HEAVY, FM_BY_BOTH) || !node_exists(v, node))
         return -1;
     double omitted = 0;
     if (only) {
-        fm_vec_push(&w.kids, (struct kid){ .node = node });
+        fm_vec_push(&w.kids, (struct laid_kid){ .node = node });
         numbers_of(&w, &w.kids.data[0]);
     } else {
         omitted = kids_of(&w, node, 0);
@@ -301,7 +303,7 @@ int fm_view_info(struct fm_view *v)
 
 int fm_view_totals(struct fm_view *v, unsigned metric)
 {
-    struct walk w;
+    struct layout_walk w;
     struct fm_result *r = &v->engine->results[0];
     if (!walk_init(&w, v, metric, FM_ORDER_HEAVY, FM_BY_VALUE))
         return -1;

@@ -67,7 +67,7 @@ static uint8_t *folded_parts_new(const struct fm_profile *p, const uint8_t *aske
     uint8_t *parts = fm_malloc(p->nodes.len);
     for (size_t i = 0; i < p->nodes.len; i++)
         parts[i] =
-            asked[p->nodes.data[i].func] & FOLDED ? FM_PART_MELTS | FM_PART_OWN : FM_PART_WHOLE;
+            asked[p->nodes.data[i].func] & FOLDED ? FM_SHAPE_MELTS | FM_SHAPE_OWN : FM_SHAPE_WHOLE;
     return parts;
 }
 
@@ -107,16 +107,16 @@ static void leads_unite(struct fm_engine *e, struct fm_recording *r, const uint8
 /* The part of a node that is no thread. `caller` is the part of its caller. */
 static unsigned part_of(unsigned asked, unsigned caller, bool leads)
 {
-    unsigned place = (caller & (FM_PART_INSIDE | FM_PART_ROOTED)) |
-                     (asked & KEPT ? FM_PART_INSIDE : 0) | (asked & ROOT ? FM_PART_ROOTED : 0);
-    if (!(place & FM_PART_INSIDE) && !leads)
+    unsigned place = (caller & (FM_SHAPE_INSIDE | FM_SHAPE_ROOTED)) |
+                     (asked & KEPT ? FM_SHAPE_INSIDE : 0) | (asked & ROOT ? FM_SHAPE_ROOTED : 0);
+    if (!(place & FM_SHAPE_INSIDE) && !leads)
         return 0;
-    if (!(place & FM_PART_ROOTED))
-        return place | FM_PART_LEADS;
+    if (!(place & FM_SHAPE_ROOTED))
+        return place | FM_SHAPE_LEADS;
     if (asked & FOLDED) /* its time is part of its caller's already; what is its own goes there */
-        return place | FM_PART_MELTS | (caller & FM_PART_OWN);
+        return place | FM_SHAPE_MELTS | (caller & FM_SHAPE_OWN);
     /* Above what is kept the time is that of what remains below: fm_view_values sees to it. */
-    return place | (place & FM_PART_INSIDE ? FM_PART_WHOLE : FM_PART_NODE | FM_PART_CALLS);
+    return place | (place & FM_SHAPE_INSIDE ? FM_SHAPE_WHOLE : FM_SHAPE_NODE | FM_SHAPE_CALLS);
 }
 
 /* NULL if all are whole. Caller frees. */
@@ -134,7 +134,7 @@ static uint8_t *parts_new(struct fm_engine *e, struct fm_recording *r,
         leads_unite(e, r, asked, leads);
     /* A thread has of time what remains below it. */
     unsigned thread =
-        FM_PART_NODE | (o->keep.len ? 0 : FM_PART_INSIDE) | (o->root.len ? 0 : FM_PART_ROOTED);
+        FM_SHAPE_NODE | (o->keep.len ? 0 : FM_SHAPE_INSIDE) | (o->root.len ? 0 : FM_SHAPE_ROOTED);
     uint8_t *parts = fm_malloc(p->nodes.len);
     for (size_t i = 0; i < p->nodes.len; i++) {
         const struct fm_node *node = &p->nodes.data[i];

@@ -16,16 +16,16 @@
 
 /* What becomes of a node of a recording: one of the first three, or none, which leaves it out with
  * all below it; and which of its numbers count. */
-enum fm_part {
-    FM_PART_NODE = 1,  /* it is in the tree */
-    FM_PART_MELTS = 2, /* into its caller */
-    FM_PART_LEADS = 4, /* is not in the tree; what is below it may be, under the caller */
-    FM_PART_CALLS = 8,
-    FM_PART_OWN = 16,     /* the numbers that are of the node alone: fm_metric_is_self */
-    FM_PART_REST = 32,    /* the other ones */
-    FM_PART_INSIDE = 64,  /* for those below: it is, or is below, something that is kept */
-    FM_PART_ROOTED = 128, /* … a root */
-    FM_PART_WHOLE = FM_PART_NODE | FM_PART_CALLS | FM_PART_OWN | FM_PART_REST,
+enum fm_shape_part {
+    FM_SHAPE_NODE = 1,  /* it is in the tree */
+    FM_SHAPE_MELTS = 2, /* into its caller */
+    FM_SHAPE_LEADS = 4, /* is not in the tree; what is below it may be, under the caller */
+    FM_SHAPE_CALLS = 8,
+    FM_SHAPE_OWN = 16,     /* the numbers that are of the node alone: fm_metric_is_self */
+    FM_SHAPE_REST = 32,    /* the other ones */
+    FM_SHAPE_INSIDE = 64,  /* for those below: it is, or is below, something that is kept */
+    FM_SHAPE_ROOTED = 128, /* … a root */
+    FM_SHAPE_WHOLE = FM_SHAPE_NODE | FM_SHAPE_CALLS | FM_SHAPE_OWN | FM_SHAPE_REST,
 };
 
 struct fm_tree_source {

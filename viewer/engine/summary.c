@@ -8,7 +8,7 @@
 #define MAX_WAITS  1000u   /* and spots: the longest */
 #define MAX_LISTED 100000u /* processes, threads, files, notes */
 
-struct writer {
+struct summary_writer {
     struct fm_buffer *out;
     const struct fm_recording *r;
     const struct fm_profile *p;
@@ -24,18 +24,18 @@ static int64_t span(uint64_t start, uint64_t end)
     return end > start ? signed_ns(end - start) : 0;
 }
 
-static void text(struct writer *w, const char *key, uint32_t string)
+static void text(struct summary_writer *w, const char *key, uint32_t string)
 {
     json_string(w->out, key, w->p->strings, string);
 }
 
-static void begin(struct writer *w, const char *key, char bracket)
+static void begin(struct summary_writer *w, const char *key, char bracket)
 {
     json_key(w->out, key);
     fm_buffer_add_char(w->out, bracket);
 }
 
-static void write_facts(struct writer *w)
+static void write_facts(struct summary_writer *w)
 {
     begin(w, "facts", '{');
     for (size_t i = 0; i < w->p->facts.len && i < MAX_LISTED; i++) {
@@ -49,7 +49,7 @@ static void write_facts(struct writer *w)
     json_close(w->out, '}');
 }
 
-static void write_sampled(struct writer *w, const struct fm_process *process)
+static void write_sampled(struct summary_writer *w, const struct fm_process *process)
 {
     if (!process->sampled) {
         fm_buffer_add_text(w->out, ",\"sampled\":null");
@@ -67,7 +67,7 @@ static void write_sampled(struct writer *w, const struct fm_process *process)
     json_close(w->out, '}');
 }
 
-static void write_process(struct writer *w, const struct fm_process *process)
+static void write_process(struct summary_writer *w, const struct fm_process *process)
 {
     json_open(w->out, '{');
     json_int(w->out, "pid", process->pid);
@@ -111,7 +111,7 @@ static int64_t count_samples(const struct fm_profile *p, int64_t *by_thread)
     return sum;
 }
 
-static void write_threads(struct writer *w, const int64_t *samples)
+static void write_threads(struct summary_writer *w, const int64_t *samples)
 {
     begin(w, "threads", '[');
     for (uint32_t i = 0; i < w->r->threads && i < MAX_LISTED; i++) {
@@ -131,7 +131,7 @@ static void write_threads(struct writer *w, const int64_t *samples)
 }
 
 /* As in the header of every report: what was not seen whole is no evidence. */
-static void write_sampling(struct writer *w, int64_t samples)
+static void write_sampling(struct summary_writer *w, int64_t samples)
 {
     struct fm_sampling s = fm_sampling_of(w->p, &(struct fm_flat_scope){ FM_NONE, FM_NONE });
     int64_t whole = s.any ? s.whole : samples; /* other tools' samples come without processes */
@@ -158,7 +158,7 @@ static const char *metric_title(unsigned metric)
                                      : fm_state_title((enum fm_state)(metric - FM_ENGINE_STATES));
 }
 
-static void write_metrics(struct writer *w)
+static void write_metrics(struct summary_writer *w)
 {
     begin(w, "metrics", '[');
     for (unsigned m = 0; m < FM_ENGINE_METRICS; m++) {
@@ -177,7 +177,7 @@ static void write_metrics(struct writer *w)
     json_close(w->out, ']');
 }
 
-static void write_states(struct writer *w)
+static void write_states(struct summary_writer *w)
 {
     bool any = false;
     for (int s = 0; s < FM_STATE_COUNT; s++)
@@ -196,7 +196,7 @@ static void write_states(struct writer *w)
     json_close(w->out, ']');
 }
 
-static void write_notes(struct writer *w)
+static void write_notes(struct summary_writer *w)
 {
     begin(w, "notes", '[');
     for (size_t i = 0; i < w->p->notes.len && i < MAX_LISTED; i++) {
@@ -218,7 +218,7 @@ struct file {
     bool text;
 };
 
-static void write_files(struct writer *w)
+static void write_files(struct summary_writer *w)
 {
     const struct fm_profile *p = w->p;
     struct fm_map index = { 0 };
@@ -271,7 +271,7 @@ static int wait_by_ns(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static void write_waits(struct writer *w)
+static void write_waits(struct summary_writer *w)
 {
     FM_VEC(const struct fm_wait *) waits = { 0 };
     for (size_t i = 0; i < w->p->samples.waits.len; i++)
@@ -304,7 +304,7 @@ static int spot_by_ns(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static void write_spots(struct writer *w)
+static void write_spots(struct summary_writer *w)
 {
     FM_VEC(const struct fm_spot *) spots = { 0 };
     for (size_t i = 0; i < w->p->samples.spots.len; i++)
@@ -329,7 +329,7 @@ static void write_spots(struct writer *w)
     fm_vec_release(&spots);
 }
 
-static void write_counts(struct writer *w)
+static void write_counts(struct summary_writer *w)
 {
     begin(w, "counts", '{');
     json_int(w->out, "functions", (int64_t)w->p->functions.len);
@@ -345,7 +345,7 @@ int fm_engine_summary(struct fm_engine *e, int recording)
     struct fm_recording *r = fm_engine_recording(e, recording);
     if (!r)
         return -1;
-    struct writer w = { &e->text, r, r->p };
+    struct summary_writer w = { &e->text, r, r->p };
     fm_autofree int64_t *samples = fm_calloc(r->p->threads.len, sizeof *samples);
     int64_t sum = count_samples(r->p, samples);
     fm_buffer_clear(w.out);

@@ -100,9 +100,9 @@ static void extras_add(struct extras *row, const struct fm_profile *p, size_t i,
                   *min = p->columns[FM_METRIC_MIN].data, *max = p->columns[FM_METRIC_MAX].data,
                   *suspended = p->columns[FM_METRIC_SUSPENDED].data,
                   *samples = p->columns[FM_METRIC_SAMPLES].data;
-    if (part & FM_PART_CALLS && outermost && calls)
+    if (part & FM_SHAPE_CALLS && outermost && calls)
         row->primitive += positive(calls[i]);
-    if (part & FM_PART_REST) {
+    if (part & FM_SHAPE_REST) {
         if (outermost && resumes)
             row->primitive += positive(resumes[i]);
         if (min)
@@ -112,7 +112,7 @@ static void extras_add(struct extras *row, const struct fm_profile *p, size_t i,
         if (suspended)
             row->suspended += positive(suspended[i]);
     }
-    if (part & FM_PART_OWN && samples)
+    if (part & FM_SHAPE_OWN && samples)
         row->samples += positive(samples[i]);
 }
 
@@ -122,7 +122,7 @@ static void extras_of_tree(struct fm_view *v, struct extras *rows, double *state
     for (size_t i = 0; i < s->p->nodes.len; i++) {
         uint32_t node = s->node_of[i];
         if (node != FM_NONE)
-            extras_add(&rows[v->func[node]], s->p, i, s->part ? s->part[i] : FM_PART_WHOLE,
+            extras_add(&rows[v->func[node]], s->p, i, s->part ? s->part[i] : FM_SHAPE_WHOLE,
                        v->outermost[node]);
     }
     unsigned part;

@@ -13,12 +13,12 @@
 #include "shape.h"
 
 /* A child of a member of the node that is being expanded. */
-struct kid {
+struct member_kid {
     uint32_t member, func;
 };
 
 /* Kids of one function: a child of the view's node. */
-struct group {
+struct kid_group {
     uint32_t func, first, count; /* first: the smallest member, which gives the order */
     uint32_t at;                 /* where its members lie while they wait */
 };
@@ -41,8 +41,8 @@ struct builder {
     bool copies;  /* what is below a single member is in the tree as it is */
     members open; /* members of the node that is being expanded */
     members rest; /* members of those that wait and have more than one */
-    FM_VEC(struct kid) kids;
-    FM_VEC(struct group) groups;
+    FM_VEC(struct member_kid) kids;
+    FM_VEC(struct kid_group) groups;
     FM_VEC(struct waiting) stack;
     uint32_t *group_of; /* by function; to be believed if that group has the function */
 };
@@ -103,13 +103,13 @@ static void kid_add(struct builder *b, uint32_t member, uint32_t func)
     uint32_t group = b->group_of[func];
     if (group >= b->groups.len || b->groups.data[group].func != func) {
         group = b->group_of[func] = (uint32_t)b->groups.len;
-        fm_vec_push(&b->groups, ((struct group){ .func = func, .first = member }));
+        fm_vec_push(&b->groups, ((struct kid_group){ .func = func, .first = member }));
     }
-    struct group *g = &b->groups.data[group];
+    struct kid_group *g = &b->groups.data[group];
     g->count++;
     if (member < g->first)
         g->first = member;
-    fm_vec_push(&b->kids, ((struct kid){ member, func }));
+    fm_vec_push(&b->kids, ((struct member_kid){ member, func }));
 }
 
 /* Put the children of a member into groups. Those that are not nodes of their own become members of
@@ -119,25 +119,25 @@ static void member_expand(struct builder *b, uint32_t node, uint32_t member)
     uint32_t offset = member >= b->second ? b->second : 0;
     struct fm_tree_source *s = source_of(b, &member);
     for (uint32_t i = s->first_child[member]; i != FM_NONE; i = s->next_child[i]) {
-        unsigned part = s->part ? s->part[i] : FM_PART_NODE;
-        if (part & FM_PART_NODE) {
+        unsigned part = s->part ? s->part[i] : FM_SHAPE_NODE;
+        if (part & FM_SHAPE_NODE) {
             uint32_t func = source_func(b, s, s->p->nodes.data[i].func);
             if (!b->by_module || !node || b->tree->func[node] != func) {
                 kid_add(b, i + offset, func);
                 continue;
             }
-            part = FM_PART_MELTS;
+            part = FM_SHAPE_MELTS;
         }
-        if (part & FM_PART_MELTS)
+        if (part & FM_SHAPE_MELTS)
             s->node_of[i] = node;
-        if (part & (FM_PART_MELTS | FM_PART_LEADS))
+        if (part & (FM_SHAPE_MELTS | FM_SHAPE_LEADS))
             fm_vec_push(&b->open, i + offset);
     }
 }
 
 static int by_first(const void *left, const void *right)
 {
-    const struct group *a = left, *b = right;
+    const struct kid_group *a = left, *b = right;
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
@@ -165,7 +165,7 @@ static void groups_wait(struct builder *b, uint32_t node, uint32_t depth)
     uint32_t at = (uint32_t)b->rest.len;
     groups_sort(b);
     for (size_t i = b->groups.len; i-- > 0;) {
-        struct group *g = &b->groups.data[i];
+        struct kid_group *g = &b->groups.data[i];
         g->at = at;
         at += g->count > 1 ? g->count : 0;
         fm_vec_push(&b->stack, ((struct waiting){ node, g->func, depth, g->count, g->first }));
@@ -175,7 +175,7 @@ static void groups_wait(struct builder *b, uint32_t node, uint32_t depth)
     fm_vec_reserve(&b->rest, at);
     b->rest.len = at;
     for (size_t i = 0; i < b->kids.len; i++) {
-        struct group *g = &b->groups.data[b->group_of[b->kids.data[i].func]];
+        struct kid_group *g = &b->groups.data[b->group_of[b->kids.data[i].func]];
         if (g->count > 1)
             b->rest.data[g->at++] = b->kids.data[i].member;
     }

@@ -162,9 +162,9 @@ const int64_t *fm_view_side_column(const struct fm_view_side *s, enum fm_metric 
                                    unsigned *part)
 {
     *part = !s->part                    ? 0
-            : metric == FM_METRIC_CALLS ? FM_PART_CALLS
-            : fm_metric_is_self(metric) ? FM_PART_OWN
-                                        : FM_PART_REST;
+            : metric == FM_METRIC_CALLS ? FM_SHAPE_CALLS
+            : fm_metric_is_self(metric) ? FM_SHAPE_OWN
+                                        : FM_SHAPE_REST;
     return s->p->columns[metric].data;
 }
 
@@ -190,7 +190,7 @@ static double *totals_new(const struct fm_view_side *s, const int64_t *data)
     double *totals = fm_calloc(s->p->nodes.len, sizeof *totals);
     for (size_t i = s->p->nodes.len; i-- > 0;) {
         uint32_t up = s->p->nodes.data[i].parent;
-        if (s->part[i] & FM_PART_REST)
+        if (s->part[i] & FM_SHAPE_REST)
             totals[i] = data[i] > 0 ? (double)data[i] : 0;
         if (up != FM_NONE)
             totals[up] += totals[i];
@@ -204,7 +204,7 @@ static void fill_from_totals(const struct fm_view *v, const struct fm_view_side 
 {
     const int64_t *data = s->p->columns[FM_METRIC_TOTAL].data;
     fm_autofree double *totals = data && s->partly ? totals_new(s, data) : NULL;
-    unsigned part = s->part && !totals ? FM_PART_REST : 0;
+    unsigned part = s->part && !totals ? FM_SHAPE_REST : 0;
     double *total = values->total, *self = values->self;
     for (size_t i = 0; data && i < s->p->nodes.len; i++) {
         uint32_t node = s->node_of[i], up = s->p->nodes.data[i].parent;

@@ -45,7 +45,7 @@ struct fm_view_values {
 struct fm_view_side {
     struct fm_recording *recording; /* NULL: not compared */
     const struct fm_profile *p;     /* the recording's */
-    uint8_t *part;     /* by node of p: what of it counts (enum fm_part); NULL: everything */
+    uint8_t *part;     /* by node of p: what of it counts (enum fm_shape_part); NULL: everything */
     bool partly;       /* there are callers of which only what leads to something is shown */
     uint32_t *node_of; /* by node of p: node here or FM_NONE */
     struct fm_view_values values[FM_ENGINE_METRICS]; /* NULL until asked for */

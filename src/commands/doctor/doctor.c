@@ -29,7 +29,7 @@ static const struct option options[] = {
     { 0 },
 };
 
-struct request {
+struct doctor_request {
     pid_t pid;
     bool json;
     enum fm_color_mode color;
@@ -44,7 +44,7 @@ static bool parse_pid(const char *text, pid_t *pid)
 }
 
 /* -1 to go on, else the exit status. */
-static int parse(int argc, char **argv, struct request *r)
+static int parse(int argc, char **argv, struct doctor_request *r)
 {
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (c) {
@@ -75,7 +75,7 @@ static int parse(int argc, char **argv, struct request *r)
 
 int fm_verb_doctor(int argc, char **argv)
 {
-    struct request r = { .color = FM_COLOR_AUTO };
+    struct doctor_request r = { .color = FM_COLOR_AUTO };
     int status = parse(argc, argv, &r);
     if (status >= 0)
         return status;

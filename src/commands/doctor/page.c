@@ -17,7 +17,7 @@
 #define PROCESSES_SHOWN 30
 #define LABEL_COLUMNS   22
 
-struct page {
+struct doctor_page {
     const struct fm_doctor *d;
     struct fm_style style;
     FILE *out;
@@ -34,7 +34,7 @@ static bool locale_is_utf8(void)
     return utf8;
 }
 
-static const char *mark(const struct page *p, enum fm_verdict verdict)
+static const char *mark(const struct doctor_page *p, enum fm_verdict verdict)
 {
     switch (verdict) {
     case FM_VERDICT_WORKS:
@@ -53,14 +53,14 @@ static enum fm_color mark_color(enum fm_verdict verdict)
                                            : FM_COLOR_DIM;
 }
 
-static void put(const struct page *p, enum fm_color color, const char *text)
+static void put(const struct doctor_page *p, enum fm_color color, const char *text)
 {
     fm_color_begin(&p->style, p->out, color);
     fputs(text, p->out);
     fm_color_end(&p->style, p->out, color);
 }
 
-static void pad(const struct page *p, const char *text, size_t columns)
+static void pad(const struct doctor_page *p, const char *text, size_t columns)
 {
     size_t width = fm_text_width(text, strlen(text));
     fputs(text, p->out);
@@ -69,7 +69,7 @@ static void pad(const struct page *p, const char *text, size_t columns)
 }
 
 /* Words from column `indent` on, within the width; control characters were taken out before. */
-static void put_wrapped(const struct page *p, const char *text, size_t indent)
+static void put_wrapped(const struct doctor_page *p, const char *text, size_t indent)
 {
     size_t width = p->style.width > 40 ? p->style.width : DEFAULT_WIDTH, column = indent;
     while (*text) {
@@ -88,14 +88,14 @@ static void put_wrapped(const struct page *p, const char *text, size_t indent)
     fputc('\n', p->out);
 }
 
-static void put_title(const struct page *p, const char *title)
+static void put_title(const struct doctor_page *p, const char *title)
 {
     fputc('\n', p->out);
     put(p, FM_COLOR_BOLD, title);
     fputc('\n', p->out);
 }
 
-static void put_findings(const struct page *p)
+static void put_findings(const struct doctor_page *p)
 {
     size_t indent = 2 + (p->utf8 ? 2 : 3) + LABEL_COLUMNS;
     for (size_t i = 0; i < p->d->findings.len; i++) {
@@ -113,7 +113,7 @@ static void put_findings(const struct page *p)
     }
 }
 
-static void put_fact(const struct page *p, const char *label, const char *text)
+static void put_fact(const struct doctor_page *p, const char *label, const char *text)
 {
     size_t indent = 2 + (p->utf8 ? 2 : 3) + LABEL_COLUMNS;
     fprintf(p->out, "%*s", (int)(indent - LABEL_COLUMNS), "");
@@ -143,7 +143,7 @@ static const char *capabilities_text(const struct fm_permits *permits)
     return text[0] ? text : "none of SYS_PTRACE, SYS_ADMIN, PERFMON, CHECKPOINT_RESTORE";
 }
 
-static void put_permits(const struct page *p)
+static void put_permits(const struct doctor_page *p)
 {
     static const char *const scopes[] = { "0: no restriction", "1: a process is read by its parent",
                                           "2: by root only", "3: by nobody" };
@@ -176,7 +176,7 @@ static void put_permits(const struct page *p)
     put_fact(p, "agents", p->d->agents ? p->d->agents : "not found");
 }
 
-static void put_pythons(const struct page *p)
+static void put_pythons(const struct doctor_page *p)
 {
     struct fm_table t;
     put_title(p, "Pythons on PATH");
@@ -204,7 +204,7 @@ static void put_pythons(const struct page *p)
                 p->d->scripts == 1 ? "script that" : "scripts that", p->d->scripts == 1 ? "s" : "");
 }
 
-static void put_process_row(const struct page *p, struct fm_table *t,
+static void put_process_row(const struct doctor_page *p, struct fm_table *t,
                             const struct fm_doctor_process *process)
 {
     char text[64], version[32];
@@ -219,7 +219,7 @@ static void put_process_row(const struct page *p, struct fm_table *t,
     fm_table_cell(t, FM_COLOR_NONE, process->command);
 }
 
-static void put_processes(const struct page *p)
+static void put_processes(const struct doctor_page *p)
 {
     const struct fm_doctor *d = p->d;
     struct fm_table t;
@@ -246,7 +246,7 @@ static void put_processes(const struct page *p)
 
 /* ---- one process ---- */
 
-static void put_process(const struct page *p)
+static void put_process(const struct doctor_page *p)
 {
     const struct fm_doctor *d = p->d;
     const struct fm_proc *process = &d->process;
@@ -282,7 +282,7 @@ static void put_process(const struct page *p)
 
 void fm_doctor_page(const struct fm_doctor *d, struct fm_style style, FILE *out)
 {
-    struct page p = { d, style, out, locale_is_utf8() };
+    struct doctor_page p = { d, style, out, locale_is_utf8() };
     if (d->pid) {
         put_process(&p);
         return;

@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "record/model/flat.h"
 
-struct saver {
+struct callgrind_saver {
     const struct fm_profile *p;
     struct fm_profile *levels; /* with a function of its own for each level */
     uint32_t *base;            /* by function of `levels`: the function of `p` */
@@ -39,7 +39,7 @@ struct saver {
 
 /* ---- the levels of recursion ---- */
 
-static uint32_t level_function(struct saver *s, uint32_t func, uint32_t active)
+static uint32_t level_function(struct callgrind_saver *s, uint32_t func, uint32_t active)
 {
     if (!active)
         return func;
@@ -51,7 +51,7 @@ static uint32_t level_function(struct saver *s, uint32_t func, uint32_t active)
     return s->second[func];
 }
 
-static void level_add(struct saver *s, uint32_t node, uint32_t parent, uint32_t func)
+static void level_add(struct callgrind_saver *s, uint32_t node, uint32_t parent, uint32_t func)
 {
     uint32_t copy = fm_profile_node(s->levels, parent, func);
     for (int m = 0; m < FM_METRIC_COUNT; m++)
@@ -64,8 +64,8 @@ struct visit {
 };
 
 /* Copy a tree, depth first, with a count of how often each function is on the way down. */
-static void level_tree(struct saver *s, uint32_t root, uint32_t new_root, const uint32_t *child,
-                       const uint32_t *sibling, uint32_t *active)
+static void level_tree(struct callgrind_saver *s, uint32_t root, uint32_t new_root,
+                       const uint32_t *child, const uint32_t *sibling, uint32_t *active)
 {
     FM_VEC(struct visit) stack = { 0 };
     uint32_t next = child[root], parent = new_root;
@@ -86,7 +86,7 @@ static void level_tree(struct saver *s, uint32_t root, uint32_t new_root, const 
     fm_vec_release(&stack);
 }
 
-static void split_levels(struct saver *s)
+static void split_levels(struct callgrind_saver *s)
 {
     const struct fm_profile *p = s->p;
     size_t n = p->nodes.len;
@@ -110,7 +110,7 @@ static void split_levels(struct saver *s)
 }
 
 /* Strings and functions of `levels` begin as those of `p`, with the same numbers. */
-static void make_levels(struct saver *s)
+static void make_levels(struct callgrind_saver *s)
 {
     const struct fm_profile *p = s->p;
     s->levels = fm_profile_new();
@@ -128,7 +128,7 @@ static void make_levels(struct saver *s)
 
 /* ---- tables ---- */
 
-static void make_flat(struct saver *s)
+static void make_flat(struct callgrind_saver *s)
 {
     s->flat = fm_flat_new(s->levels, NULL);
     if (s->p->flat)
@@ -148,7 +148,7 @@ static void make_flat(struct saver *s)
         s->calls[s->edges_of[s->flat->edges.data[i].caller + 1]++] = i;
 }
 
-static void make_lines(struct saver *s)
+static void make_lines(struct callgrind_saver *s)
 {
     const struct fm_profile *p = s->p;
     for (size_t i = 0; i < p->lines.rows.len; i++) {
@@ -167,7 +167,7 @@ static void make_lines(struct saver *s)
 }
 
 /* Number those of one file and name, among the functions that will be written. */
-static void number_twins(struct saver *s)
+static void number_twins(struct callgrind_saver *s)
 {
     struct fm_map names = { 0 };
     s->twin = fm_calloc(s->p->functions.len + 1, sizeof *s->twin);
@@ -193,7 +193,7 @@ static void put_name(struct fm_buffer *out, const char *text)
 }
 
 /* Written out once, then by its number. */
-static void put_file(struct saver *s, const char *key, uint32_t file)
+static void put_file(struct callgrind_saver *s, const char *key, uint32_t file)
 {
     bool is_new;
     uint32_t fresh = (uint32_t)s->files.len + 1;
@@ -207,7 +207,7 @@ static void put_file(struct saver *s, const char *key, uint32_t file)
     fm_buffer_add_char(&s->body, '\n');
 }
 
-static void put_function(struct saver *s, const char *key, uint32_t func)
+static void put_function(struct callgrind_saver *s, const char *key, uint32_t func)
 {
     bool is_new;
     uint32_t base = s->base[func], fresh = (uint32_t)s->functions.len + 1;
@@ -225,7 +225,7 @@ static void put_function(struct saver *s, const char *key, uint32_t func)
     fm_buffer_add_char(&s->body, '\n');
 }
 
-static void put_cost(struct saver *s, uint32_t line, int64_t self_ns, int64_t hits)
+static void put_cost(struct callgrind_saver *s, uint32_t line, int64_t self_ns, int64_t hits)
 {
     fm_buffer_addf(&s->body, "%u %lld", line, (long long)self_ns);
     if (hits)
@@ -235,7 +235,7 @@ static void put_cost(struct saver *s, uint32_t line, int64_t self_ns, int64_t hi
     s->sum_hits = fm_sum(s->sum_hits, hits);
 }
 
-static int64_t row_self(const struct saver *s, uint32_t func)
+static int64_t row_self(const struct callgrind_saver *s, uint32_t func)
 {
     uint32_t row = func == FM_NONE ? FM_NONE : s->row_of[func];
     int64_t self_ns = row == FM_NONE ? 0 : s->flat->rows.data[row].self_ns;
@@ -243,7 +243,7 @@ static int64_t row_self(const struct saver *s, uint32_t func)
 }
 
 /* The part of a number that goes to one of the levels. */
-static int64_t share(const struct saver *s, uint32_t func, int64_t number)
+static int64_t share(const struct callgrind_saver *s, uint32_t func, int64_t number)
 {
     uint32_t base = s->base[func];
     int64_t first = row_self(s, base), second = row_self(s, s->second[base]);
@@ -254,7 +254,7 @@ static int64_t share(const struct saver *s, uint32_t func, int64_t number)
 }
 
 /* A function's own time: on its lines, the rest on its first. */
-static void put_self(struct saver *s, uint32_t func)
+static void put_self(struct callgrind_saver *s, uint32_t func)
 {
     uint32_t base = s->base[func];
     int64_t rest = row_self(s, func);
@@ -271,7 +271,7 @@ static void put_self(struct saver *s, uint32_t func)
         put_cost(s, s->p->functions.data[base].line, rest, 0);
 }
 
-static void put_calls(struct saver *s, uint32_t row)
+static void put_calls(struct callgrind_saver *s, uint32_t row)
 {
     const struct fm_flat *flat = s->flat;
     uint32_t caller = s->base[flat->rows.data[row].func];
@@ -289,7 +289,7 @@ static void put_calls(struct saver *s, uint32_t row)
     }
 }
 
-static void put_all(struct saver *s)
+static void put_all(struct callgrind_saver *s)
 {
     for (uint32_t func = 0; func < s->levels->functions.len; func++) {
         uint32_t base = s->base[func];
@@ -304,7 +304,7 @@ static void put_all(struct saver *s)
     }
 }
 
-static void put_header(const struct saver *s, struct fm_buffer *out)
+static void put_header(const struct callgrind_saver *s, struct fm_buffer *out)
 {
     const char *command = fm_profile_fact_get(s->p, "command");
     fm_buffer_add_text(out, "# callgrind format\nversion: 1\n");
@@ -325,7 +325,7 @@ static void put_header(const struct saver *s, struct fm_buffer *out)
                    (long long)s->sum_ns, (long long)s->sum_hits);
 }
 
-static void saver_release(struct saver *s)
+static void saver_release(struct callgrind_saver *s)
 {
     fm_profile_free(s->levels);
     fm_flat_free(s->flat);
@@ -344,7 +344,7 @@ static void saver_release(struct saver *s)
 
 static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)
 {
-    struct saver s = { .p = p };
+    struct callgrind_saver s = { .p = p };
     (void)err;
     make_levels(&s);
     make_flat(&s);

@@ -28,7 +28,7 @@ struct names {
     struct fm_map numbers; /* number → string id */
 };
 
-struct reader {
+struct callgrind_reader {
     struct fm_callgrind_table t;
     const char *at, *end; /* the rest of the line being read */
     size_t line_number;
@@ -49,20 +49,20 @@ struct reader {
     struct fm_error *err;
 };
 
-static int fail(struct reader *r, const char *what)
+static int fail(struct callgrind_reader *r, const char *what)
 {
     return fm_error_set(r->err, FM_DAMAGED, "line %zu: %s", r->line_number, what);
 }
 
 /* ---- words and numbers ---- */
 
-static void skip_space(struct reader *r)
+static void skip_space(struct callgrind_reader *r)
 {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
         r->at++;
 }
 
-static bool starts_with(const struct reader *r, const char *text)
+static bool starts_with(const struct callgrind_reader *r, const char *text)
 {
     size_t n = strlen(text);
     return (size_t)(r->end - r->at) >= n && memcmp(r->at, text, n) == 0;
@@ -83,7 +83,7 @@ static int hex_digit(char c)
 }
 
 /* An unsigned number, decimal or 0x…; one that is too large is the largest. */
-static bool take_number(struct reader *r, int64_t *value)
+static bool take_number(struct callgrind_reader *r, int64_t *value)
 {
     int base = 10;
     if (r->end - r->at > 2 && r->at[0] == '0' && r->at[1] == 'x') {
@@ -104,7 +104,7 @@ static bool take_number(struct reader *r, int64_t *value)
 }
 
 /* One number of a position, relative to `last` if it says so. */
-static bool take_subposition(struct reader *r, int64_t last, int64_t *value)
+static bool take_subposition(struct callgrind_reader *r, int64_t last, int64_t *value)
 {
     char sign = r->at < r->end ? *r->at : '\0';
     if (sign == '*') {
@@ -124,7 +124,7 @@ static bool take_subposition(struct reader *r, int64_t last, int64_t *value)
 }
 
 /* All numbers of a position; its line is returned in `line` (0 if there is none). */
-static bool take_position(struct reader *r, int64_t *position, uint32_t *line)
+static bool take_position(struct callgrind_reader *r, int64_t *position, uint32_t *line)
 {
     for (unsigned i = 0; i < r->positions; i++) {
         skip_space(r);
@@ -139,7 +139,7 @@ static bool take_position(struct reader *r, int64_t *position, uint32_t *line)
 /* ---- names ---- */
 
 /* A name, written out or by its number, as a string id. */
-static uint32_t take_name(struct reader *r, struct names *names)
+static uint32_t take_name(struct callgrind_reader *r, struct names *names)
 {
     const char *begin = r->at, *p = begin + 1;
     uint64_t number = 0;
@@ -157,14 +157,14 @@ static uint32_t take_name(struct reader *r, struct names *names)
     return *string;
 }
 
-static void set_function(struct reader *r)
+static void set_function(struct callgrind_reader *r)
 {
     uint32_t name = take_name(r, &r->functions);
     r->function = fm_callgrind_function_at(&r->t, r->object, r->file, name);
     r->own_file = r->file;
 }
 
-static void set_called(struct reader *r)
+static void set_called(struct callgrind_reader *r)
 {
     uint32_t name = take_name(r, &r->functions);
     uint32_t object = r->called_object == NO_NAME ? r->object : r->called_object;
@@ -172,7 +172,7 @@ static void set_called(struct reader *r)
     r->called = fm_callgrind_function_at(&r->t, object, file, name);
 }
 
-static int set_calls(struct reader *r)
+static int set_calls(struct callgrind_reader *r)
 {
     int64_t target[2];
     if (r->function == FM_NONE || r->called == FM_NONE)
@@ -192,7 +192,7 @@ static int set_calls(struct reader *r)
 /* ---- headers ---- */
 
 /* The next word of the line; false at its end. */
-static bool take_word(struct reader *r, const char **word, size_t *len)
+static bool take_word(struct callgrind_reader *r, const char **word, size_t *len)
 {
     skip_space(r);
     *word = r->at;
@@ -207,7 +207,7 @@ static bool word_is(const char *word, size_t len, const char *text)
     return len == strlen(text) && strncasecmp(word, text, len) == 0;
 }
 
-static void set_positions(struct reader *r)
+static void set_positions(struct callgrind_reader *r)
 {
     const char *word;
     size_t len;
@@ -239,7 +239,7 @@ static int64_t unit_ns(const char *word, size_t len)
     return 0;
 }
 
-static int set_events(struct reader *r)
+static int set_events(struct callgrind_reader *r)
 {
     const char *word;
     size_t len;
@@ -275,7 +275,7 @@ static int set_events(struct reader *r)
 }
 
 /* What all costs add up to, if the header says so: a file that was cut off has less. */
-static void set_summary(struct reader *r)
+static void set_summary(struct callgrind_reader *r)
 {
     int64_t value = 0;
     if (r->event < 0)
@@ -291,7 +291,7 @@ static void set_summary(struct reader *r)
     r->summed = true;
 }
 
-static int read_header(struct reader *r)
+static int read_header(struct callgrind_reader *r)
 {
     static const char *const names[] = { "positions:", "events:",  "creator:", "summary:",
                                          "cmd:",       "version:", "totals:" };
@@ -327,7 +327,7 @@ static int read_header(struct reader *r)
 
 /* ---- the body ---- */
 
-static int read_cost(struct reader *r)
+static int read_cost(struct callgrind_reader *r)
 {
     int64_t position[2] = { 0, 0 }, cost = 0, hits = 0, value;
     uint32_t line;
@@ -364,7 +364,7 @@ static int read_cost(struct reader *r)
 }
 
 /* "key=value": 1 if it was one. */
-static int read_place(struct reader *r)
+static int read_place(struct callgrind_reader *r)
 {
     static const char *const keys[] = {
         "fl=",  "fi=",  "fe=",  "fn=",  "ob=",    "cfi=",  "cfl=",
@@ -399,7 +399,7 @@ static int read_place(struct reader *r)
     return 1;
 }
 
-static int read_line(struct reader *r)
+static int read_line(struct callgrind_reader *r)
 {
     if (r->end > r->at && r->end[-1] == '\r')
         r->end--;
@@ -416,7 +416,7 @@ static int read_line(struct reader *r)
     return fail(r, "neither a header nor a place nor a cost");
 }
 
-static int read_all(struct reader *r, const char *bytes, size_t len)
+static int read_all(struct callgrind_reader *r, const char *bytes, size_t len)
 {
     const char *end = bytes + len;
     while (bytes < end) {
@@ -434,7 +434,7 @@ static int read_all(struct reader *r, const char *bytes, size_t len)
 }
 
 /* valgrind's header may be off by a little, but then its last line is there. */
-static void check_sum(struct reader *r)
+static void check_sum(struct callgrind_reader *r)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < r->t.functions.len; i++)
@@ -460,15 +460,15 @@ bool fm_callgrind_recognise(const void *bytes, size_t len)
 struct fm_profile *fm_callgrind_load(const void *bytes, size_t len, const char *name,
                                      struct fm_error *err)
 {
-    struct reader r = { .t = { .p = fm_profile_new() },
-                        .positions = 1,
-                        .event = -1,
-                        .hits_event = -1,
-                        .function = FM_NONE,
-                        .called = FM_NONE,
-                        .called_object = NO_NAME,
-                        .called_file = NO_NAME,
-                        .err = err };
+    struct callgrind_reader r = { .t = { .p = fm_profile_new() },
+                                  .positions = 1,
+                                  .event = -1,
+                                  .hits_event = -1,
+                                  .function = FM_NONE,
+                                  .called = FM_NONE,
+                                  .called_object = NO_NAME,
+                                  .called_file = NO_NAME,
+                                  .err = err };
     int status = read_all(&r, bytes, len);
     if (status == 0) {
         check_sum(&r);

@@ -21,15 +21,15 @@
 
 #define LOOK_BYTES 65536
 
-struct frame {
+struct collapsed_frame {
     uint32_t function, line;
 };
 
-struct reader {
+struct collapsed_reader {
     struct fm_stacks s;
-    struct fm_strings *texts;    /* of frames, which a file repeats over and over … */
-    struct fm_map frame_index;   /* (surely austin's, text) → … */
-    FM_VEC(struct frame) frames; /* … what it means */
+    struct fm_strings *texts;              /* of frames, which a file repeats over and over … */
+    struct fm_map frame_index;             /* (surely austin's, text) → … */
+    FM_VEC(struct collapsed_frame) frames; /* … what it means */
     size_t line_number;
     bool austin; /* has its headers */
     bool bytes;  /* … and measured memory */
@@ -133,7 +133,7 @@ static bool is_differential(const char *at, const char *end)
 /* ---- processes and threads ---- */
 
 /* Take `text` off the front. */
-static bool take_text(struct reader *r, const char *text)
+static bool take_text(struct collapsed_reader *r, const char *text)
 {
     size_t n = strlen(text);
     if ((size_t)(r->end - r->at) < n || memcmp(r->at, text, n) != 0)
@@ -143,7 +143,7 @@ static bool take_text(struct reader *r, const char *text)
 }
 
 /* A number, decimal or 0x…; only its lower half is kept if it is an address. */
-static bool take_id(struct reader *r, uint32_t *id)
+static bool take_id(struct collapsed_reader *r, uint32_t *id)
 {
     uint64_t value = 0;
     const char *begin = r->at;
@@ -166,7 +166,7 @@ static bool take_id(struct reader *r, uint32_t *id)
 }
 
 /* The end of a frame: the semicolon is taken, too. */
-static bool take_end(struct reader *r)
+static bool take_end(struct collapsed_reader *r)
 {
     if (r->at < r->end && *r->at != ';')
         return false;
@@ -176,7 +176,7 @@ static bool take_end(struct reader *r)
 
 /* The rest of the frame as a string id. One in quotes ends behind the second: it may hold
  * semicolons. */
-static uint32_t take_rest(struct reader *r, bool quoted)
+static uint32_t take_rest(struct collapsed_reader *r, bool quoted)
 {
     size_t left = (size_t)(r->end - r->at);
     const char *begin = r->at, *end = quoted ? memmem(begin, left, "\";", 2) : NULL;
@@ -191,7 +191,7 @@ static uint32_t take_rest(struct reader *r, bool quoted)
     return fm_strings_add(r->s.p->strings, begin, (size_t)(end - begin));
 }
 
-static uint32_t take_process(struct reader *r)
+static uint32_t take_process(struct collapsed_reader *r)
 {
     uint32_t pid, parent = 0, process = FM_NONE;
     for (;;) {
@@ -209,7 +209,7 @@ static uint32_t take_process(struct reader *r)
 }
 
 /* P12;T0:34 */
-static bool take_austin_thread(struct reader *r, uint32_t *pid, uint32_t *tid)
+static bool take_austin_thread(struct collapsed_reader *r, uint32_t *pid, uint32_t *tid)
 {
     const char *begin = r->at;
     if (take_text(r, "P") && take_id(r, pid) && take_end(r) && take_text(r, "T") &&
@@ -224,7 +224,7 @@ static bool take_austin_thread(struct reader *r, uint32_t *pid, uint32_t *tid)
 }
 
 /* Takes what is in front of the frames off; *austin if they will look like austin's. */
-static uint32_t take_thread(struct reader *r, bool *austin)
+static uint32_t take_thread(struct collapsed_reader *r, bool *austin)
 {
     uint32_t pid = 0, tid = 0, name = 0, process;
     *austin = r->austin;
@@ -253,7 +253,7 @@ static uint32_t take_thread(struct reader *r, bool *austin)
 
 /* ---- lines ---- */
 
-static void take_header(struct reader *r)
+static void take_header(struct collapsed_reader *r)
 {
     if (take_text(r, "# austin: ")) {
         r->austin = true;
@@ -267,14 +267,15 @@ static void take_header(struct reader *r)
 }
 
 /* A frame is taken apart once. */
-static struct frame frame_of(struct reader *r, const char *text, size_t len, bool austin)
+static struct collapsed_frame frame_of(struct collapsed_reader *r, const char *text, size_t len,
+                                       bool austin)
 {
     uint32_t id = fm_strings_add(r->texts, text, len);
     uint64_t key = fm_map_pair(austin, id);
     bool is_new;
     uint32_t at = *fm_map_at(&r->frame_index, key, (uint32_t)r->frames.len, &is_new);
     if (is_new) {
-        struct frame frame;
+        struct collapsed_frame frame;
         frame.function = fm_stacks_frame(&r->s, text, len, austin, &frame.line);
         fm_vec_push(&r->frames, frame);
     }
@@ -282,13 +283,13 @@ static struct frame frame_of(struct reader *r, const char *text, size_t len, boo
 }
 
 /* Is all that is left the frame that stands for none? */
-static bool is_no_frame(const struct reader *r)
+static bool is_no_frame(const struct collapsed_reader *r)
 {
     size_t len = strlen(FM_COLLAPSED_NO_FRAME);
     return (size_t)(r->end - r->at) == len && memcmp(r->at, FM_COLLAPSED_NO_FRAME, len) == 0;
 }
 
-static int read_stack(struct reader *r)
+static int read_stack(struct collapsed_reader *r)
 {
     const char *number = find_number(r->at, r->end);
     bool austin;
@@ -310,7 +311,7 @@ static int read_stack(struct reader *r)
     while (r->at < r->end) {
         const char *stop = memchr(r->at, ';', (size_t)(r->end - r->at));
         stop = stop ? stop : r->end;
-        struct frame frame = frame_of(r, r->at, (size_t)(stop - r->at), austin);
+        struct collapsed_frame frame = frame_of(r, r->at, (size_t)(stop - r->at), austin);
         fm_stacks_push(&r->s, frame.function, frame.line);
         r->at = stop + (stop < r->end);
     }
@@ -318,7 +319,7 @@ static int read_stack(struct reader *r)
     return 0;
 }
 
-static int read_all(struct reader *r, const char *bytes, size_t len)
+static int read_all(struct collapsed_reader *r, const char *bytes, size_t len)
 {
     const char *at = bytes, *end = bytes + len;
     r->two = is_differential(bytes, end);
@@ -335,7 +336,7 @@ static int read_all(struct reader *r, const char *bytes, size_t len)
     return 0;
 }
 
-static void finish(struct reader *r)
+static void finish(struct collapsed_reader *r)
 {
     struct fm_profile *p = r->s.p;
     if (r->bytes)
@@ -352,7 +353,7 @@ static void finish(struct reader *r)
 struct fm_profile *fm_collapsed_load(const void *bytes, size_t len, const char *name,
                                      struct fm_error *err)
 {
-    struct reader r = { .err = err, .texts = fm_strings_new() };
+    struct collapsed_reader r = { .err = err, .texts = fm_strings_new() };
     fm_stacks_init(&r.s);
     int status = len ? read_all(&r, bytes, len) : 0;
     if (status == 0)

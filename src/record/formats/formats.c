@@ -143,14 +143,14 @@ struct fm_profile *fm_profile_open(const char *path, struct fm_error *err)
     return fm_profile_open_parts(path, FM_FILE_ALL, err);
 }
 
-struct work {
+struct format_work {
     const struct fm_profile *p;
     const struct fm_format *format; /* NULL: .fathom */
 };
 
 static int write_profile(void *context, int fd, struct fm_error *err)
 {
-    const struct work *work = context;
+    const struct format_work *work = context;
     if (!work->format)
         return fm_file_save(work->p, fd, err);
     fm_autobuffer bytes = FM_BUFFER_INIT;
@@ -162,7 +162,7 @@ static int write_profile(void *context, int fd, struct fm_error *err)
 int fm_profile_write(const struct fm_profile *p, const char *path, const struct fm_format *format,
                      bool overwrite, struct fm_error *err)
 {
-    struct work work = { p, format };
+    struct format_work work = { p, format };
     if (format && !format->save)
         return fm_error_set(err, FM_USAGE, "Fathom does not write %s", format->name);
     return fm_output_write(path, overwrite, write_profile, &work, err);

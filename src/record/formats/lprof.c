@@ -26,7 +26,7 @@ static const char *const classes[] = {
     NULL,
 };
 
-struct loader {
+struct lprof_loader {
     struct fm_pickle *pickle;
     struct fm_profile *p;
     double unit_s;
@@ -59,7 +59,7 @@ static bool take_line_number(const struct fm_pickle_value *v, uint32_t *line)
 }
 
 /* Whole units stay exact as far as 64 bits go. */
-static bool take_time(const struct loader *l, const struct fm_pickle_value *v, int64_t *ns)
+static bool take_time(const struct lprof_loader *l, const struct fm_pickle_value *v, int64_t *ns)
 {
     if (v->type == FM_PICKLE_INT && l->whole_ns)
         return !__builtin_mul_overflow(v->integer, l->whole_ns, ns);
@@ -73,7 +73,7 @@ static bool take_time(const struct loader *l, const struct fm_pickle_value *v, i
     return true;
 }
 
-static int load_line(struct loader *l, uint32_t func, const struct fm_pickle_value *entry)
+static int load_line(struct lprof_loader *l, uint32_t func, const struct fm_pickle_value *entry)
 {
     size_t count;
     uint32_t line;
@@ -96,7 +96,7 @@ static int load_line(struct loader *l, uint32_t func, const struct fm_pickle_val
 }
 
 /* The function of a key. Of a qualified name the part behind the last dot is the name. */
-static int load_key(struct loader *l, const struct fm_pickle_value *key, uint32_t *func)
+static int load_key(struct lprof_loader *l, const struct fm_pickle_value *key, uint32_t *func)
 {
     size_t count;
     struct fm_function f = { .kind = FM_FUNCTION_PYTHON };
@@ -117,7 +117,7 @@ static int load_key(struct loader *l, const struct fm_pickle_value *key, uint32_
     return 0;
 }
 
-static int load_function(struct loader *l, const struct fm_pickle_value *key,
+static int load_function(struct lprof_loader *l, const struct fm_pickle_value *key,
                          const struct fm_pickle_value *lines)
 {
     size_t count;
@@ -133,7 +133,7 @@ static int load_function(struct loader *l, const struct fm_pickle_value *key,
     return 0;
 }
 
-static int load_unit(struct loader *l, const struct fm_pickle_value *unit)
+static int load_unit(struct lprof_loader *l, const struct fm_pickle_value *unit)
 {
     if (unit->type == FM_PICKLE_FLOAT)
         l->unit_s = unit->real;
@@ -148,7 +148,7 @@ static int load_unit(struct loader *l, const struct fm_pickle_value *unit)
     return 0;
 }
 
-static int load_stats(struct loader *l)
+static int load_stats(struct lprof_loader *l)
 {
     size_t count;
     const struct fm_pickle_value *root = fm_pickle_root(l->pickle);
@@ -174,7 +174,7 @@ static int load_stats(struct loader *l)
 static struct fm_profile *load(const void *bytes, size_t len, const char *name,
                                struct fm_error *err)
 {
-    struct loader l = { .err = err, .rows_max = len };
+    struct lprof_loader l = { .err = err, .rows_max = len };
     l.pickle = fm_pickle_open(bytes, len, classes, err);
     if (!l.pickle) {
         fm_error_context(err, "reading %s", name);

@@ -34,7 +34,7 @@ typedef Perftools__Profiles__Location Location;
 typedef Perftools__Profiles__Line Line;
 typedef Perftools__Profiles__Function Function;
 
-struct saver {
+struct pprof_saver {
     const struct fm_profile *p;
     struct fm_own own;
     struct fm_buffer raw;
@@ -48,19 +48,19 @@ struct saver {
 };
 
 /* The index of a text; what is not UTF-8 becomes U+FFFD. */
-static int64_t text_index(struct saver *s, const char *text)
+static int64_t text_index(struct pprof_saver *s, const char *text)
 {
     fm_autobuffer clean = FM_BUFFER_INIT;
     fm_utf8_add_clean(&clean, text, strlen(text));
     return fm_strings_add(s->texts, fm_buffer_text(&clean), clean.len);
 }
 
-static int64_t string_index(struct saver *s, uint32_t string)
+static int64_t string_index(struct pprof_saver *s, uint32_t string)
 {
     return text_index(s, fm_profile_text(s->p, string));
 }
 
-static void put(struct saver *s, const Profile *part)
+static void put(struct pprof_saver *s, const Profile *part)
 {
     size_t len = perftools__profiles__profile__get_packed_size(part);
     fm_buffer_reserve(&s->raw, len);
@@ -71,7 +71,7 @@ static void put(struct saver *s, const Profile *part)
 
 /* ---- the head ---- */
 
-static int put_type(struct saver *s, const char *type, const char *unit)
+static int put_type(struct pprof_saver *s, const char *type, const char *unit)
 {
     Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
     ValueType value = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *values[] = { &value };
@@ -83,7 +83,7 @@ static int put_type(struct saver *s, const char *type, const char *unit)
     return (int)s->types++;
 }
 
-static void put_types(struct saver *s)
+static void put_types(struct pprof_saver *s)
 {
     const char *unit = s->own.unit;
     bool bytes = unit && strcmp(unit, "bytes") == 0;
@@ -100,7 +100,7 @@ static void put_types(struct saver *s)
         s->cpu = put_type(s, "cpu", "nanoseconds");
 }
 
-static void put_head(struct saver *s)
+static void put_head(struct pprof_saver *s)
 {
     const struct fm_profile *p = s->p;
     const char *command = fm_profile_fact_get(p, "command");
@@ -135,8 +135,8 @@ static void put_head(struct saver *s)
 
 /* ---- samples ---- */
 
-static void add_label(struct saver *s, Label *labels, Sample *sample, const char *key, int64_t str,
-                      int64_t num)
+static void add_label(struct pprof_saver *s, Label *labels, Sample *sample, const char *key,
+                      int64_t str, int64_t num)
 {
     Label *label = &labels[sample->n_label];
     if (!str && !num)
@@ -153,7 +153,7 @@ struct numbers {
     const char *state; /* NULL: several, or unknown */
 };
 
-static void put_sample(struct saver *s, uint32_t thread, const struct numbers *n)
+static void put_sample(struct pprof_saver *s, uint32_t thread, const struct numbers *n)
 {
     const struct fm_thread *t = &s->p->threads.data[thread];
     const struct fm_process *process = &s->p->processes.data[t->process];
@@ -193,7 +193,7 @@ static int64_t share(int64_t count, int64_t part, int64_t whole)
 }
 
 /* One sample, or one for each state if all of the time is known by states. */
-static void put_node(struct saver *s, uint32_t node)
+static void put_node(struct pprof_saver *s, uint32_t node)
 {
     const struct fm_profile *p = s->p;
     uint32_t thread = p->nodes.data[node].thread;
@@ -226,7 +226,7 @@ static void put_node(struct saver *s, uint32_t node)
     }
 }
 
-static int put_samples(struct saver *s)
+static int put_samples(struct pprof_saver *s)
 {
     const struct fm_profile *p = s->p;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
@@ -248,7 +248,7 @@ static int put_samples(struct saver *s)
 
 /* ---- functions and texts ---- */
 
-static void put_function(struct saver *s, uint32_t func, bool mapped)
+static void put_function(struct pprof_saver *s, uint32_t func, bool mapped)
 {
     const struct fm_function *f = &s->p->functions.data[func];
     Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -271,7 +271,7 @@ static void put_function(struct saver *s, uint32_t func, bool mapped)
 }
 
 /* The Python, so that pprof has something to call the program. */
-static bool put_mapping(struct saver *s)
+static bool put_mapping(struct pprof_saver *s)
 {
     Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
     Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT, *mappings[] = { &mapping };
@@ -287,7 +287,7 @@ static bool put_mapping(struct saver *s)
     return true;
 }
 
-static void put_texts(struct saver *s)
+static void put_texts(struct pprof_saver *s)
 {
     Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
     uint32_t n = fm_strings_count(s->texts);
@@ -299,7 +299,7 @@ static void put_texts(struct saver *s)
     put(s, &part);
 }
 
-static int put_all(struct saver *s)
+static int put_all(struct pprof_saver *s)
 {
     put_types(s);
     put_head(s);
@@ -315,7 +315,7 @@ static int put_all(struct saver *s)
 
 static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)
 {
-    struct saver s = { .p = p, .err = err, .texts = fm_strings_new() };
+    struct pprof_saver s = { .p = p, .err = err, .texts = fm_strings_new() };
     int status = fm_own_init(&s.own, p, err);
     if (status == 0) {
         s.used = fm_calloc(p->functions.len + 1, sizeof *s.used);

@@ -26,22 +26,22 @@ typedef Perftools__Profiles__Sample Sample;
 typedef Perftools__Profiles__Label Label;
 typedef Perftools__Profiles__Location Location;
 
-struct frame {
+struct pprof_frame {
     uint32_t function, line;
 };
 
 /* A location: its frames in the list, the innermost first. */
-struct place {
+struct pprof_location {
     size_t first, count;
 };
 
-struct reader {
+struct pprof_reader {
     struct fm_stacks s;
     const Profile *file;
     struct fm_map functions, places; /* by id: number */
     FM_VEC(uint32_t) function_list;  /* in `s` */
-    FM_VEC(struct frame) frames;
-    FM_VEC(struct place) place_list;
+    FM_VEC(struct pprof_frame) frames;
+    FM_VEC(struct pprof_location) place_list;
     int time, count, calls; /* which value; -1: none */
     int64_t scale;          /* nanoseconds per unit of the time */
     bool own;
@@ -68,29 +68,29 @@ static void budget_free(void *data, void *pointer)
 
 /* ---- texts ---- */
 
-static bool has_text(const struct reader *r, int64_t index)
+static bool has_text(const struct pprof_reader *r, int64_t index)
 {
     return index >= 0 && (uint64_t)index < r->file->n_string_table;
 }
 
-static const char *text_at(const struct reader *r, int64_t index)
+static const char *text_at(const struct pprof_reader *r, int64_t index)
 {
     return has_text(r, index) ? r->file->string_table[index] : "";
 }
 
-static uint32_t string_at(struct reader *r, int64_t index)
+static uint32_t string_at(struct pprof_reader *r, int64_t index)
 {
     return fm_profile_string(r->s.p, text_at(r, index));
 }
 
-static int no_text(struct reader *r)
+static int no_text(struct pprof_reader *r)
 {
     return fm_error_set(r->err, FM_DAMAGED, "a text is not in the list of texts");
 }
 
 /* ---- functions and locations ---- */
 
-static int read_functions(struct reader *r)
+static int read_functions(struct pprof_reader *r)
 {
     for (size_t i = 0; i < r->file->n_function; i++) {
         const Perftools__Profiles__Function *f = r->file->function[i];
@@ -113,7 +113,7 @@ static int read_functions(struct reader *r)
 }
 
 /* A place in a program whose functions the file does not know. */
-static void add_address(struct reader *r, const Location *location)
+static void add_address(struct pprof_reader *r, const Location *location)
 {
     char name[32];
     uint32_t file = 0;
@@ -122,15 +122,16 @@ static void add_address(struct reader *r, const Location *location)
         if (r->file->mapping[i]->id == location->mapping_id && location->mapping_id)
             file = string_at(r, r->file->mapping[i]->filename);
     uint32_t string = fm_profile_string(r->s.p, name);
-    fm_vec_push(&r->frames, ((struct frame){ fm_stacks_function(&r->s, string, file, 0), 0 }));
+    fm_vec_push(&r->frames,
+                ((struct pprof_frame){ fm_stacks_function(&r->s, string, file, 0), 0 }));
 }
 
-static int add_lines(struct reader *r, const Location *location)
+static int add_lines(struct pprof_reader *r, const Location *location)
 {
     for (size_t i = 0; i < location->n_line; i++) {
         const Perftools__Profiles__Line *line = location->line[i];
         const uint32_t *number = fm_map_find(&r->functions, line->function_id);
-        struct frame frame = { 0, 0 };
+        struct pprof_frame frame = { 0, 0 };
         if (!number)
             return fm_error_set(r->err, FM_DAMAGED,
                                 "location %" PRIu64 " is in a function that is not there",
@@ -147,11 +148,11 @@ static int add_lines(struct reader *r, const Location *location)
     return 0;
 }
 
-static int read_locations(struct reader *r)
+static int read_locations(struct pprof_reader *r)
 {
     for (size_t i = 0; i < r->file->n_location; i++) {
         const Location *location = r->file->location[i];
-        struct place place = { .first = r->frames.len };
+        struct pprof_location place = { .first = r->frames.len };
         bool is_new;
         fm_map_at(&r->places, location->id, (uint32_t)i, &is_new);
         if (!location->id || !is_new)
@@ -186,7 +187,7 @@ static int64_t unit_ns(const char *unit)
     return 0;
 }
 
-static int rank_of_time(const struct reader *r, const ValueType *type)
+static int rank_of_time(const struct pprof_reader *r, const ValueType *type)
 {
     if (!unit_ns(text_at(r, type->unit)))
         return 0;
@@ -195,7 +196,7 @@ static int rank_of_time(const struct reader *r, const ValueType *type)
     return strcmp(text_at(r, type->type), "wall") == 0 ? 2 : 1;
 }
 
-static void choose_other(struct reader *r)
+static void choose_other(struct pprof_reader *r)
 {
     int last = (int)r->file->n_sample_type - 1;
     r->time = last;
@@ -214,7 +215,7 @@ static void choose_other(struct reader *r)
         r->count = -1;
 }
 
-static int choose_types(struct reader *r)
+static int choose_types(struct pprof_reader *r)
 {
     int best = 0;
     r->time = r->count = r->calls = -1;
@@ -245,7 +246,7 @@ static int choose_types(struct reader *r)
 
 /* ---- samples ---- */
 
-static bool label_is(const struct reader *r, const Label *label, const char *const *names)
+static bool label_is(const struct pprof_reader *r, const Label *label, const char *const *names)
 {
     const char *key = text_at(r, label->key);
     for (; *names; names++)
@@ -254,7 +255,7 @@ static bool label_is(const struct reader *r, const Label *label, const char *con
     return false;
 }
 
-static uint32_t label_number(const struct reader *r, const Label *label)
+static uint32_t label_number(const struct pprof_reader *r, const Label *label)
 {
     int64_t number = label->num;
     if (label->str) {
@@ -267,7 +268,7 @@ static uint32_t label_number(const struct reader *r, const Label *label)
 }
 
 /* Who was sampled; also the state, if Fathom wrote one: FM_STATE_COUNT if there is none. */
-static int read_labels(struct reader *r, const Sample *sample, uint32_t *thread, int *state)
+static int read_labels(struct pprof_reader *r, const Sample *sample, uint32_t *thread, int *state)
 {
     static const char *const pids[] = { FM_PPROF_PID, "process_id", "process id", NULL };
     static const char *const tids[] = { FM_PPROF_TID, "thread_id", "thread id", NULL };
@@ -304,26 +305,26 @@ static int64_t value_of(const Sample *sample, int which)
     return which < 0 ? 0 : sample->value[which];
 }
 
-static int push_stack(struct reader *r, const Sample *sample)
+static int push_stack(struct pprof_reader *r, const Sample *sample)
 {
     for (size_t i = sample->n_location_id; i-- > 0;) {
         const uint32_t *number = fm_map_find(&r->places, sample->location_id[i]);
         if (!number)
             return fm_error_set(r->err, FM_DAMAGED, "it has a location that is not there");
-        struct place place = r->place_list.data[*number];
+        struct pprof_location place = r->place_list.data[*number];
         if (place.count > r->frames_left)
             return fm_error_set(r->err, FM_DAMAGED,
                                 "its stacks unfold to more frames than an honest file has");
         r->frames_left -= place.count;
         for (size_t k = place.count; k-- > 0;) {
-            const struct frame *frame = &r->frames.data[place.first + k];
+            const struct pprof_frame *frame = &r->frames.data[place.first + k];
             fm_stacks_push(&r->s, frame->function, frame->line);
         }
     }
     return 0;
 }
 
-static int read_sample(struct reader *r, const Sample *sample)
+static int read_sample(struct pprof_reader *r, const Sample *sample)
 {
     uint32_t thread = 0;
     int state = FM_STATE_COUNT;
@@ -346,7 +347,7 @@ static int read_sample(struct reader *r, const Sample *sample)
 
 /* ---- all of it ---- */
 
-static void settle_processes(struct reader *r)
+static void settle_processes(struct pprof_reader *r)
 {
     const Profile *file = r->file;
     struct fm_profile *p = r->s.p;
@@ -373,7 +374,7 @@ static void settle_processes(struct reader *r)
     }
 }
 
-static int read_all(struct reader *r)
+static int read_all(struct pprof_reader *r)
 {
     const Profile *file = r->file;
     if (!file->n_string_table || *file->string_table[0])
@@ -446,7 +447,7 @@ struct fm_profile *fm_pprof_load(const void *bytes, size_t len, const char *name
                                  struct fm_error *err)
 {
     fm_autobuffer raw = FM_BUFFER_INIT;
-    struct reader r = { .err = err };
+    struct pprof_reader r = { .err = err };
     int status = 0;
     if (fm_gzip_recognise(bytes, len)) {
         status = fm_gzip_unpack(bytes, len, 0, &raw, err);

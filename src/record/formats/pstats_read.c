@@ -14,7 +14,7 @@
 #include "record/formats/pstats.h"
 
 /* A key as it stands in the file; its number is the order of first appearance. */
-struct key {
+struct pstats_key {
     uint32_t file, name, line; /* file and name are string ids */
     uint32_t row;              /* FM_NONE while only callers have named it */
 };
@@ -25,11 +25,11 @@ struct known {
     uint32_t key, file, line; /* the number + 1 (or 0) of the last key it was the name of */
 };
 
-struct loader {
+struct pstats_loader {
     struct fm_marshal *m;
     struct fm_profile *p;
     struct fm_flat *flat;
-    FM_VEC(struct key) keys;
+    FM_VEC(struct pstats_key) keys;
     uint32_t *index; /* hash table of keys: number + 1, or 0 */
     size_t index_cap;
     FM_VEC(struct known) texts;
@@ -40,7 +40,7 @@ struct loader {
     struct fm_error *err;
 };
 
-static int take_count(struct loader *l, const struct fm_marshal_value *v, int64_t *count)
+static int take_count(struct pstats_loader *l, const struct fm_marshal_value *v, int64_t *count)
 {
     if (v->type != FM_MARSHAL_INT || v->integer < 0 ||
         __builtin_add_overflow(l->all_calls, v->integer, &l->all_calls))
@@ -55,7 +55,7 @@ static bool is_uncounted(const struct fm_marshal_value *v)
 }
 
 /* Two numbers of calls; pyinstrument, which counts none, writes -1 for both. */
-static int take_counts(struct loader *l, const struct fm_marshal_value *v, int64_t *first,
+static int take_counts(struct pstats_loader *l, const struct fm_marshal_value *v, int64_t *first,
                        int64_t *second)
 {
     if (is_uncounted(&v[0]) && is_uncounted(&v[1])) {
@@ -73,7 +73,7 @@ static int64_t round_half_away(double x)
     return whole + (rest >= 0.5) - (rest <= -0.5);
 }
 
-static int take_seconds(struct loader *l, const struct fm_marshal_value *v, int64_t *ns)
+static int take_seconds(struct pstats_loader *l, const struct fm_marshal_value *v, int64_t *ns)
 {
     double seconds;
     if (!fm_marshal_real(v, &seconds) || !(fabs(seconds) < 9e9))
@@ -85,7 +85,7 @@ static int take_seconds(struct loader *l, const struct fm_marshal_value *v, int6
 }
 
 /* A text as a string id. Files name each function many times, by references to one text. */
-static struct known *take_text(struct loader *l, const struct fm_marshal_value *v)
+static struct known *take_text(struct pstats_loader *l, const struct fm_marshal_value *v)
 {
     while (l->texts.len <= v->first)
         fm_vec_push(&l->texts, ((struct known){ 0 }));
@@ -99,7 +99,7 @@ static struct known *take_text(struct loader *l, const struct fm_marshal_value *
 }
 
 /* A code object in the place of a name, as a string id. */
-static int take_code(struct loader *l, const struct fm_marshal_value *v, uint32_t *name)
+static int take_code(struct pstats_loader *l, const struct fm_marshal_value *v, uint32_t *name)
 {
     const struct fm_marshal_value *code = fm_marshal_items(l->m, v);
     if (v->type != FM_MARSHAL_CODE || code[0].type != FM_MARSHAL_TEXT ||
@@ -115,20 +115,20 @@ static int take_code(struct loader *l, const struct fm_marshal_value *v, uint32_
     return 0;
 }
 
-static uint32_t *index_place(const struct loader *l, const struct key *k)
+static uint32_t *index_place(const struct pstats_loader *l, const struct pstats_key *k)
 {
     uint64_t hash = fm_mix64(fm_map_pair(k->file, k->name) ^ (uint64_t)k->line << 40);
     for (size_t i = (size_t)hash & (l->index_cap - 1);; i = (i + 1) & (l->index_cap - 1)) {
         uint32_t number = l->index[i];
         if (!number)
             return &l->index[i];
-        const struct key *old = &l->keys.data[number - 1];
+        const struct pstats_key *old = &l->keys.data[number - 1];
         if (old->name == k->name && old->file == k->file && old->line == k->line)
             return &l->index[i];
     }
 }
 
-static uint32_t intern_key(struct loader *l, const struct key *k)
+static uint32_t intern_key(struct pstats_loader *l, const struct pstats_key *k)
 {
     if (l->keys.len * 2 >= l->index_cap) {
         free(l->index);
@@ -146,9 +146,10 @@ static uint32_t intern_key(struct loader *l, const struct key *k)
 }
 
 /* The number of the key made of these three. */
-static int take_key_parts(struct loader *l, const struct fm_marshal_value *v, uint32_t *number)
+static int take_key_parts(struct pstats_loader *l, const struct fm_marshal_value *v,
+                          uint32_t *number)
 {
-    struct key k = { .row = FM_NONE };
+    struct pstats_key k = { .row = FM_NONE };
     struct known *name = NULL;
     if (v[0].type != FM_MARSHAL_TEXT || v[1].type != FM_MARSHAL_INT)
         return fm_error_set(l->err, FM_DAMAGED, "a key is not (file, line, name)");
@@ -175,14 +176,14 @@ static int take_key_parts(struct loader *l, const struct fm_marshal_value *v, ui
     return 0;
 }
 
-static int take_key(struct loader *l, const struct fm_marshal_value *key, uint32_t *number)
+static int take_key(struct pstats_loader *l, const struct fm_marshal_value *key, uint32_t *number)
 {
     if (key->type != FM_MARSHAL_TUPLE || key->count != 3)
         return fm_error_set(l->err, FM_DAMAGED, "a key is not (file, line, name)");
     return take_key_parts(l, fm_marshal_items(l->m, key), number);
 }
 
-static int push_edge(struct loader *l, const struct fm_flat_edge *edge)
+static int push_edge(struct pstats_loader *l, const struct fm_flat_edge *edge)
 {
     if (l->flat->edges.len >= l->edges_max)
         return fm_error_set(l->err, FM_DAMAGED, "more callers than the file can hold");
@@ -191,7 +192,7 @@ static int push_edge(struct loader *l, const struct fm_flat_edge *edge)
 }
 
 /* The numbers of an edge whose callee and caller are set. */
-static int take_edge_parts(struct loader *l, struct fm_flat_edge *edge,
+static int take_edge_parts(struct pstats_loader *l, struct fm_flat_edge *edge,
                            const struct fm_marshal_value *v)
 {
     if (take_counts(l, v, &edge->calls, &edge->primitive) < 0 ||
@@ -200,7 +201,8 @@ static int take_edge_parts(struct loader *l, struct fm_flat_edge *edge,
     return push_edge(l, edge);
 }
 
-static int take_edge(struct loader *l, struct fm_flat_edge *edge, const struct fm_marshal_value *v)
+static int take_edge(struct pstats_loader *l, struct fm_flat_edge *edge,
+                     const struct fm_marshal_value *v)
 {
     if (v->type == FM_MARSHAL_INT)
         return take_count(l, v, &edge->calls) < 0 ? l->err->status : push_edge(l, edge);
@@ -209,7 +211,7 @@ static int take_edge(struct loader *l, struct fm_flat_edge *edge, const struct f
     return take_edge_parts(l, edge, fm_marshal_items(l->m, v));
 }
 
-static int read_key_parts(struct loader *l, uint32_t *number)
+static int read_key_parts(struct pstats_loader *l, uint32_t *number)
 {
     struct fm_marshal_value v[3];
     bool ok = fm_marshal_values(l->m, v, 3) == 0 && take_key_parts(l, v, number) == 0;
@@ -217,7 +219,7 @@ static int read_key_parts(struct loader *l, uint32_t *number)
 }
 
 /* Read one caller: 1; 0 at the end of them. It is a key until all rows are known. */
-static int read_edge(struct loader *l, uint32_t callee)
+static int read_edge(struct pstats_loader *l, uint32_t callee)
 {
     struct fm_flat_edge edge = { .callee = callee };
     struct fm_marshal_value v[4];
@@ -238,7 +240,8 @@ static int read_edge(struct loader *l, uint32_t callee)
     return status < 0 ? l->err->status : 1;
 }
 
-static int take_callers(struct loader *l, uint32_t callee, const struct fm_marshal_value *dict)
+static int take_callers(struct pstats_loader *l, uint32_t callee,
+                        const struct fm_marshal_value *dict)
 {
     const struct fm_marshal_value *pairs = fm_marshal_items(l->m, dict);
     for (uint32_t i = 0; i < dict->count; i += 2) {
@@ -249,7 +252,7 @@ static int take_callers(struct loader *l, uint32_t callee, const struct fm_marsh
     return 0;
 }
 
-static int take_row(struct loader *l, uint32_t number, const struct fm_marshal_value *v)
+static int take_row(struct pstats_loader *l, uint32_t number, const struct fm_marshal_value *v)
 {
     struct fm_flat_row row = { .func = number }; /* a key until all rows are known */
     if (l->keys.data[number].row != FM_NONE)
@@ -262,7 +265,7 @@ static int take_row(struct loader *l, uint32_t number, const struct fm_marshal_v
     return 0;
 }
 
-static int read_callers(struct loader *l, uint32_t row)
+static int read_callers(struct pstats_loader *l, uint32_t row)
 {
     uint32_t i = 1;
     int status;
@@ -280,7 +283,7 @@ static int read_callers(struct loader *l, uint32_t row)
 }
 
 /* Read what stands behind the key `number`. */
-static int read_row(struct loader *l, uint32_t number)
+static int read_row(struct pstats_loader *l, uint32_t number)
 {
     struct fm_marshal_value v[4];
     uint32_t row = (uint32_t)l->flat->rows.len;
@@ -297,7 +300,7 @@ static int read_row(struct loader *l, uint32_t number)
 }
 
 /* Read what stands behind a key that names no function: only the sampler's mark is such a key. */
-static int read_mark(struct loader *l, const struct fm_marshal_value *key)
+static int read_mark(struct pstats_loader *l, const struct fm_marshal_value *key)
 {
     struct fm_marshal_value value;
     if (fm_marshal_values(l->m, &value, 1) < 0)
@@ -310,7 +313,7 @@ static int read_mark(struct loader *l, const struct fm_marshal_value *key)
 }
 
 /* Read one entry of the outermost dict: 1; 0 at its end. */
-static int read_entry(struct loader *l)
+static int read_entry(struct pstats_loader *l)
 {
     struct fm_marshal_value key;
     uint32_t number;
@@ -332,7 +335,7 @@ static int read_entry(struct loader *l)
 }
 
 /* yappi's order of the two counts. */
-static void correct_swapped(struct loader *l)
+static void correct_swapped(struct pstats_loader *l)
 {
     struct fm_flat_row *rows = l->flat->rows.data;
     bool swapped = false;
@@ -350,7 +353,7 @@ static void correct_swapped(struct loader *l)
                     "them; they are shown the right way");
 }
 
-static uint32_t add_function(struct loader *l, const struct key *k)
+static uint32_t add_function(struct pstats_loader *l, const struct pstats_key *k)
 {
     struct fm_function f = { .line = k->line, .name = k->name, .qualname = k->name };
     if (k->file == l->tilde && k->line == 0)
@@ -361,7 +364,7 @@ static uint32_t add_function(struct loader *l, const struct key *k)
 }
 
 /* Keys become functions, in the order of the dict, which pstats shows; then callers become rows. */
-static void settle(struct loader *l)
+static void settle(struct pstats_loader *l)
 {
     struct fm_flat *flat = l->flat;
     for (uint32_t i = 0; i < l->keys.len; i++) {
@@ -377,7 +380,7 @@ static void settle(struct loader *l)
     fm_pstats_sort_edges(flat);
 }
 
-static int load_all(struct loader *l)
+static int load_all(struct pstats_loader *l)
 {
     int status = fm_marshal_enter(l->m);
     if (status < 0)
@@ -397,7 +400,7 @@ static int load_all(struct loader *l)
 struct fm_profile *fm_pstats_load(const void *bytes, size_t len, const char *name,
                                   struct fm_error *err)
 {
-    struct loader l = { .p = fm_profile_new(), .err = err, .edges_max = len };
+    struct pstats_loader l = { .p = fm_profile_new(), .err = err, .edges_max = len };
     l.m = fm_marshal_open(bytes, len, err);
     l.flat = l.p->flat = fm_calloc(1, sizeof *l.flat);
     /* Memory that is not touched costs nothing, and growing costs: room for what is usual. */

@@ -17,7 +17,7 @@
 
 #define OUTPUT_MAX ((size_t)4 << 30)
 
-struct saver {
+struct speedscope_saver {
     const struct fm_profile *p;
     struct fm_own own;
     struct fm_buffer *out;
@@ -49,14 +49,14 @@ static void put_text(struct fm_buffer *out, const char *text, size_t len)
     fm_buffer_add_char(out, '"');
 }
 
-static void put_string(struct saver *s, uint32_t string)
+static void put_string(struct speedscope_saver *s, uint32_t string)
 {
     put_text(s->out, fm_profile_text(s->p, string), fm_strings_len(s->p->strings, string));
 }
 
 /* ---- frames ---- */
 
-static void number_frames(struct saver *s)
+static void number_frames(struct speedscope_saver *s)
 {
     const struct fm_profile *p = s->p;
     s->frame_of = fm_malloc((p->functions.len + 1) * sizeof *s->frame_of);
@@ -70,7 +70,7 @@ static void number_frames(struct saver *s)
     }
 }
 
-static void put_frames(struct saver *s)
+static void put_frames(struct speedscope_saver *s)
 {
     for (size_t i = 0; i < s->frames.len; i++) {
         const struct fm_function *f = &s->p->functions.data[s->frames.data[i]];
@@ -88,7 +88,7 @@ static void put_frames(struct saver *s)
 
 /* ---- profiles ---- */
 
-static void list_nodes(struct saver *s)
+static void list_nodes(struct speedscope_saver *s)
 {
     const struct fm_profile *p = s->p;
     s->first = fm_malloc((p->threads.len + 1) * sizeof *s->first);
@@ -103,7 +103,7 @@ static void list_nodes(struct saver *s)
     }
 }
 
-static int put_stacks(struct saver *s, uint32_t thread)
+static int put_stacks(struct speedscope_saver *s, uint32_t thread)
 {
     fm_buffer_add_text(s->out, "\"samples\":[");
     for (uint32_t i = s->first[thread]; i != FM_NONE; i = s->next[i]) {
@@ -122,8 +122,8 @@ static int put_stacks(struct saver *s, uint32_t thread)
 }
 
 /* One number for each stack. */
-static void put_numbers(struct saver *s, const char *key, uint32_t thread,
-                        int64_t (*number)(const struct saver *s, uint32_t node))
+static void put_numbers(struct speedscope_saver *s, const char *key, uint32_t thread,
+                        int64_t (*number)(const struct speedscope_saver *s, uint32_t node))
 {
     fm_buffer_addf(s->out, ",\n\"%s\":[", key);
     for (uint32_t i = s->first[thread]; i != FM_NONE; i = s->next[i])
@@ -131,24 +131,24 @@ static void put_numbers(struct saver *s, const char *key, uint32_t thread,
     fm_buffer_add_char(s->out, ']');
 }
 
-static int64_t weight_of(const struct saver *s, uint32_t node)
+static int64_t weight_of(const struct speedscope_saver *s, uint32_t node)
 {
     return s->own.ns[node];
 }
 
-static int64_t samples_of(const struct saver *s, uint32_t node)
+static int64_t samples_of(const struct speedscope_saver *s, uint32_t node)
 {
     return fm_profile_value(s->p, FM_METRIC_SAMPLES, node);
 }
 
-static int64_t calls_of(const struct saver *s, uint32_t node)
+static int64_t calls_of(const struct speedscope_saver *s, uint32_t node)
 {
     return fm_sum(fm_profile_value(s->p, FM_METRIC_CALLS, node),
                   fm_profile_value(s->p, FM_METRIC_RESUMES, node));
 }
 
 /* As py-spy names them. */
-static void put_name(struct saver *s, uint32_t thread)
+static void put_name(struct speedscope_saver *s, uint32_t thread)
 {
     const struct fm_thread *t = &s->p->threads.data[thread];
     fm_autobuffer name = FM_BUFFER_INIT;
@@ -158,7 +158,7 @@ static void put_name(struct saver *s, uint32_t thread)
     put_text(s->out, name.data, name.len);
 }
 
-static int put_profile(struct saver *s, uint32_t thread)
+static int put_profile(struct speedscope_saver *s, uint32_t thread)
 {
     static const char *const units[] = { "bytes", "none" };
     const char *unit = !s->own.unit ? "nanoseconds" : units[strcmp(s->own.unit, "bytes") != 0];
@@ -180,7 +180,7 @@ static int put_profile(struct saver *s, uint32_t thread)
     return 0;
 }
 
-static int put_all(struct saver *s)
+static int put_all(struct speedscope_saver *s)
 {
     const char *command = fm_profile_fact_get(s->p, "command");
     bool any = false;
@@ -212,7 +212,7 @@ static int put_all(struct saver *s)
 
 static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)
 {
-    struct saver s = { .p = p, .out = out, .err = err };
+    struct speedscope_saver s = { .p = p, .out = out, .err = err };
     int status = fm_own_init(&s.own, p, err);
     if (status == 0) {
         s.path = fm_malloc((p->nodes.len + 1) * sizeof *s.path);

@@ -23,15 +23,15 @@
 
 #define LOOK_BYTES 65536
 
-struct frame {
+struct speedscope_frame {
     uint32_t function, line;
     bool is_root; /* py-spy's stand-in for a process or thread, which the profile is already */
     bool is_self; /* pyinstrument's stand-in for the caller's own time */
 };
 
-struct reader {
+struct speedscope_reader {
     struct fm_stacks s;
-    FM_VEC(struct frame) frames;
+    FM_VEC(struct speedscope_frame) frames;
     bool own;     /* written by Fathom */
     bool sampler; /* written by a sampler: opening a frame is no call */
     /* The profile being read. */
@@ -49,7 +49,7 @@ static const char *text_of(const json_t *value)
 }
 
 /* A number of units as nanoseconds, of which differences fit into 64 bits. */
-static bool take_ns(const struct reader *r, const json_t *value, int64_t *ns)
+static bool take_ns(const struct speedscope_reader *r, const json_t *value, int64_t *ns)
 {
     if (!json_is_number(value))
         return false;
@@ -60,7 +60,7 @@ static bool take_ns(const struct reader *r, const json_t *value, int64_t *ns)
     return true;
 }
 
-static bool take_frame(const struct reader *r, const json_t *value, uint32_t *frame)
+static bool take_frame(const struct speedscope_reader *r, const json_t *value, uint32_t *frame)
 {
     json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
     if (number < 0 || (uint64_t)number >= r->frames.len)
@@ -69,7 +69,7 @@ static bool take_frame(const struct reader *r, const json_t *value, uint32_t *fr
     return true;
 }
 
-static int read_frames(struct reader *r, const json_t *frames)
+static int read_frames(struct speedscope_reader *r, const json_t *frames)
 {
     size_t i;
     const json_t *value;
@@ -82,7 +82,7 @@ static int read_frames(struct reader *r, const json_t *frames)
         if (!json_is_string(name))
             return fm_error_set(r->err, FM_DAMAGED, "frame %zu has no name", i);
         const char *text = json_string_value(name);
-        struct frame f = { .line = line > 0 && line < INT32_MAX ? (uint32_t)line : 0 };
+        struct speedscope_frame f = { .line = line > 0 && line < INT32_MAX ? (uint32_t)line : 0 };
         uint32_t name_id = fm_strings_add(r->s.p->strings, text, json_string_length(name));
         uint32_t file = fm_profile_string(r->s.p, text_of(json_object_get(value, "file")));
         f.is_root = !r->own && !file &&
@@ -97,7 +97,7 @@ static int read_frames(struct reader *r, const json_t *frames)
 
 /* ---- sampled profiles ---- */
 
-static int push_stack(struct reader *r, const json_t *stack)
+static int push_stack(struct speedscope_reader *r, const json_t *stack)
 {
     size_t i;
     const json_t *value;
@@ -109,7 +109,7 @@ static int push_stack(struct reader *r, const json_t *stack)
     {
         if (!take_frame(r, value, &number))
             return fm_error_set(r->err, FM_DAMAGED, "it has a frame that does not exist");
-        const struct frame *frame = &r->frames.data[number];
+        const struct speedscope_frame *frame = &r->frames.data[number];
         roots = roots && frame->is_root;
         if (!roots)
             fm_stacks_push(&r->s, frame->function, frame->line);
@@ -118,14 +118,14 @@ static int push_stack(struct reader *r, const json_t *stack)
 }
 
 /* A list that Fathom writes beside the weights; others' lists of that name are not looked at. */
-static const json_t *own_list(const struct reader *r, const json_t *profile, const char *key,
-                              size_t len)
+static const json_t *own_list(const struct speedscope_reader *r, const json_t *profile,
+                              const char *key, size_t len)
 {
     const json_t *list = r->own ? json_object_get(profile, key) : NULL;
     return json_is_array(list) && json_array_size(list) == len ? list : NULL;
 }
 
-static int read_sampled(struct reader *r, const json_t *profile)
+static int read_sampled(struct speedscope_reader *r, const json_t *profile)
 {
     const json_t *samples = json_object_get(profile, "samples"), *stack;
     const json_t *weights = json_object_get(profile, "weights");
@@ -163,7 +163,7 @@ struct evented {
     bool begun;
 };
 
-static int read_event(struct reader *r, struct evented *e, const json_t *event)
+static int read_event(struct speedscope_reader *r, struct evented *e, const json_t *event)
 {
     const char *type = text_of(json_object_get(event, "type"));
     uint32_t frame, node = r->s.p->threads.data[r->thread].root;
@@ -194,7 +194,7 @@ static int read_event(struct reader *r, struct evented *e, const json_t *event)
     return 0;
 }
 
-static int read_evented(struct reader *r, const json_t *profile)
+static int read_evented(struct speedscope_reader *r, const json_t *profile)
 {
     const json_t *events = json_object_get(profile, "events"), *event;
     struct evented e = { .begun = false };
@@ -224,7 +224,7 @@ static int read_evented(struct reader *r, const json_t *profile)
 
 /* ---- profiles ---- */
 
-static int read_unit(struct reader *r, const json_t *profile)
+static int read_unit(struct speedscope_reader *r, const json_t *profile)
 {
     static const struct {
         const char *name;
@@ -246,7 +246,7 @@ static int read_unit(struct reader *r, const json_t *profile)
 }
 
 /* `Process 12 Thread 34 "name"`, or anything else: the name of a thread. */
-static void read_name(struct reader *r, const char *name)
+static void read_name(struct speedscope_reader *r, const char *name)
 {
     unsigned pid = 0, tid = 0;
     int n = 0;
@@ -272,7 +272,7 @@ static void read_name(struct reader *r, const char *name)
             r->s.p, &(struct fm_thread){ .process = process, .tid = tid, .name = text });
 }
 
-static int read_profile(struct reader *r, const json_t *profile)
+static int read_profile(struct speedscope_reader *r, const json_t *profile)
 {
     const char *type = text_of(json_object_get(profile, "type"));
     if (read_unit(r, profile) < 0)
@@ -294,7 +294,7 @@ static void settle_processes(struct fm_profile *p)
     }
 }
 
-static int read_all(struct reader *r, const json_t *root)
+static int read_all(struct speedscope_reader *r, const json_t *root)
 {
     const json_t *profiles = json_object_get(root, "profiles"), *profile;
     const char *exporter = text_of(json_object_get(root, "exporter"));
@@ -334,7 +334,7 @@ bool fm_speedscope_recognise(const void *bytes, size_t len)
 struct fm_profile *fm_speedscope_load(const void *bytes, size_t len, const char *name,
                                       struct fm_error *err)
 {
-    struct reader r = { .err = err };
+    struct speedscope_reader r = { .err = err };
     json_error_t why;
     const char *text = bytes;
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {

@@ -29,7 +29,7 @@ struct level {
     uint32_t edge; /* FM_NONE below a thread's root: nobody called it */
 };
 
-struct walk {
+struct flat_walk {
     const struct fm_profile *p;
     uint32_t *first_child, *next_sibling;
     int64_t *inclusive[SAMPLED_METRICS]; /* per node, callees included; NULL: all zero */
@@ -58,10 +58,10 @@ static int64_t *inclusive_new(const struct fm_profile *p, enum fm_metric metric)
     return sums;
 }
 
-static void walk_init(struct walk *w, const struct fm_profile *p)
+static void walk_init(struct flat_walk *w, const struct fm_profile *p)
 {
     size_t n = p->nodes.len;
-    *w = (struct walk){ .p = p };
+    *w = (struct flat_walk){ .p = p };
     w->first_child = fm_malloc(n * sizeof(uint32_t));
     w->next_sibling = fm_malloc(n * sizeof(uint32_t));
     memset(w->first_child, 0xff, n * sizeof(uint32_t)); /* FM_NONE */
@@ -78,7 +78,7 @@ static void walk_init(struct walk *w, const struct fm_profile *p)
     w->active = fm_calloc(p->functions.len, sizeof *w->active);
 }
 
-static void walk_release(struct walk *w)
+static void walk_release(struct flat_walk *w)
 {
     free(w->first_child);
     free(w->next_sibling);
@@ -92,7 +92,7 @@ static void walk_release(struct walk *w)
     fm_vec_release(&w->stack);
 }
 
-static uint32_t edge_at(struct walk *w, uint32_t caller, uint32_t callee)
+static uint32_t edge_at(struct flat_walk *w, uint32_t caller, uint32_t callee)
 {
     bool is_new;
     uint32_t fresh = (uint32_t)w->edges.len;
@@ -104,12 +104,12 @@ static uint32_t edge_at(struct walk *w, uint32_t caller, uint32_t callee)
     return edge;
 }
 
-static int64_t total_of(const struct walk *w, uint32_t node)
+static int64_t total_of(const struct flat_walk *w, uint32_t node)
 {
     return w->timeless ? 0 : fm_profile_value(w->p, FM_METRIC_TOTAL, node);
 }
 
-static void row_add_node(const struct walk *w, struct fm_flat_row *row, uint32_t node,
+static void row_add_node(const struct flat_walk *w, struct fm_flat_row *row, uint32_t node,
                          bool outermost)
 {
     const struct fm_profile *p = w->p;
@@ -130,12 +130,13 @@ static void row_add_node(const struct walk *w, struct fm_flat_row *row, uint32_t
     row->suspended_ns = fm_sum(row->suspended_ns, fm_profile_value(p, FM_METRIC_SUSPENDED, node));
 }
 
-static int64_t inclusive_at(const struct walk *w, int sampled_metric, uint32_t node)
+static int64_t inclusive_at(const struct flat_walk *w, int sampled_metric, uint32_t node)
 {
     return w->inclusive[sampled_metric] ? w->inclusive[sampled_metric][node] : 0;
 }
 
-static void row_add_samples(struct walk *w, struct fm_flat_row *row, uint32_t node, bool outermost)
+static void row_add_samples(struct flat_walk *w, struct fm_flat_row *row, uint32_t node,
+                            bool outermost)
 {
     row->samples = fm_sum(row->samples, fm_profile_value(w->p, FM_METRIC_SAMPLES, node));
     if (outermost)
@@ -148,7 +149,7 @@ static void row_add_samples(struct walk *w, struct fm_flat_row *row, uint32_t no
     }
 }
 
-static void edge_add_samples(struct walk *w, struct fm_flat_edge *edge, uint32_t node,
+static void edge_add_samples(struct flat_walk *w, struct fm_flat_edge *edge, uint32_t node,
                              bool outermost)
 {
     edge->samples = fm_sum(edge->samples, fm_profile_value(w->p, FM_METRIC_SAMPLES, node));
@@ -156,7 +157,7 @@ static void edge_add_samples(struct walk *w, struct fm_flat_edge *edge, uint32_t
         edge->total_samples = fm_sum(edge->total_samples, inclusive_at(w, 0, node));
 }
 
-static void edge_add_node(const struct walk *w, struct fm_flat_edge *edge, uint32_t node,
+static void edge_add_node(const struct flat_walk *w, struct fm_flat_edge *edge, uint32_t node,
                           bool outermost)
 {
     int64_t entries = fm_sum(fm_profile_value(w->p, FM_METRIC_CALLS, node),
@@ -171,7 +172,7 @@ static void edge_add_node(const struct walk *w, struct fm_flat_edge *edge, uint3
 }
 
 /* `node` is called from the level on top of the stack (none: from the thread's root). */
-static void walk_enter(struct walk *w, uint32_t node)
+static void walk_enter(struct flat_walk *w, uint32_t node)
 {
     uint32_t func = w->p->nodes.data[node].func;
     uint32_t edge = FM_NONE;
@@ -196,7 +197,7 @@ static void walk_enter(struct walk *w, uint32_t node)
     fm_vec_push(&w->stack, ((struct level){ node, edge }));
 }
 
-static void walk_leave(struct walk *w)
+static void walk_leave(struct flat_walk *w)
 {
     struct level top = w->stack.data[--w->stack.len];
     w->active[w->p->nodes.data[top.node].func]--;
@@ -204,7 +205,7 @@ static void walk_leave(struct walk *w)
         w->edge_active.data[top.edge]--;
 }
 
-static void walk_tree(struct walk *w, uint32_t root)
+static void walk_tree(struct flat_walk *w, uint32_t root)
 {
     uint32_t next = w->first_child[root];
     while (next != FM_NONE || w->stack.len) {
@@ -287,7 +288,7 @@ static void tell_samples(struct fm_flat *flat, const struct fm_profile *p,
 
 /* Was a thread of a process with calls only sampled? Then nothing was called in it, and its time is
  * that of its samples to the nanosecond. */
-static bool *only_sampled_new(const struct walk *w)
+static bool *only_sampled_new(const struct flat_walk *w)
 {
     const struct fm_profile *p = w->p;
     bool *only = fm_calloc(p->threads.len + 1, sizeof *only);
@@ -309,7 +310,7 @@ struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_sco
 {
     struct fm_flat_scope all = { FM_NONE, FM_NONE };
     struct fm_flat *flat = fm_calloc(1, sizeof *flat);
-    struct walk w;
+    struct flat_walk w;
     if (!scope)
         scope = &all;
     walk_init(&w, p);
@@ -394,13 +395,13 @@ static void edge_merge(struct fm_flat_edge *edge, const struct fm_flat_edge *ext
 
 /* Gathers tables by function, whatever their row numbers are. Rows that a table lists are kept even
  * if they are empty: a foreign profile may mention a function that was never called. */
-struct gather {
+struct by_function {
     struct fm_map row_index, edge_index; /* function; (caller, callee) functions */
     FM_VEC(struct fm_flat_row) rows;
     FM_VEC(struct fm_flat_edge) edges;
 };
 
-static void gather_add(struct gather *g, const struct fm_flat *flat)
+static void gather_add(struct by_function *g, const struct fm_flat *flat)
 {
     bool is_new;
     for (size_t i = 0; i < flat->rows.len; i++) {
@@ -432,7 +433,7 @@ static int row_order(const void *left, const void *right)
 
 void fm_flat_merge(struct fm_flat *flat, const struct fm_flat *extra)
 {
-    struct gather g = { .row_index = { 0 } };
+    struct by_function g = { .row_index = { 0 } };
     gather_add(&g, flat);
     gather_add(&g, extra);
     if (g.rows.len)

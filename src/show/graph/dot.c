@@ -30,7 +30,7 @@ struct size {
     size_t len; /* 0: nothing is kept */
 };
 
-struct writer {
+struct dot_writer {
     const struct fm_graph *g;
     const struct fm_graph_look *look;
     struct fm_buffer *out;
@@ -42,23 +42,23 @@ struct writer {
 
 /* ---- small parts ---- */
 
-static inline __attribute__((always_inline)) void add(struct writer *w, const char *text)
+static inline __attribute__((always_inline)) void add(struct dot_writer *w, const char *text)
 {
     fm_put(w->out, text, strlen(text));
 }
 
-static void add_count(struct writer *w, int64_t value)
+static void add_count(struct dot_writer *w, int64_t value)
 {
     fm_put_count(w->out, value);
 }
 
-static void add_percent(struct writer *w, double share)
+static void add_percent(struct dot_writer *w, double share)
 {
     fm_put_hundredths(w->out, share * 100);
     add(w, "%");
 }
 
-static void add_colour(struct writer *w, const char *attribute, struct fm_rgb c)
+static void add_colour(struct dot_writer *w, const char *attribute, struct fm_rgb c)
 {
     static const char hex[] = "0123456789abcdef";
     char text[7] = { '#',           hex[c.r >> 4], hex[c.r & 15], hex[c.g >> 4],
@@ -70,7 +70,7 @@ static void add_colour(struct writer *w, const char *attribute, struct fm_rgb c)
 }
 
 /* Sizes are mostly the smallest there is, so the last of each kind is kept as text. */
-static void add_size(struct writer *w, const char *attribute, enum size_kind kind, double value)
+static void add_size(struct dot_writer *w, const char *attribute, enum size_kind kind, double value)
 {
     struct size *last = &w->sizes[kind];
     add(w, attribute);
@@ -87,7 +87,7 @@ static void add_size(struct writer *w, const char *attribute, enum size_kind kin
     add(w, "\"");
 }
 
-static void spell(struct writer *w, const struct fm_graph_node *node)
+static void spell(struct dot_writer *w, const struct fm_graph_node *node)
 {
     fm_buffer_clear(&w->name);
     fm_graph_name(&w->name, node->p, node->func);
@@ -95,7 +95,7 @@ static void spell(struct writer *w, const struct fm_graph_node *node)
         fm_graph_name_strip(&w->name);
 }
 
-static void add_label_name(struct writer *w, const struct fm_graph_node *node)
+static void add_label_name(struct dot_writer *w, const struct fm_graph_node *node)
 {
     spell(w, node);
     if (w->look->wrap)
@@ -105,32 +105,32 @@ static void add_label_name(struct writer *w, const struct fm_graph_node *node)
         fm_graph_text(w->out, fm_buffer_text(&w->name), w->name.len, LABEL_CHARS, FM_GRAPH_LABEL);
 }
 
-static void add_tooltip_name(struct writer *w, const struct fm_graph_node *node)
+static void add_tooltip_name(struct dot_writer *w, const struct fm_graph_node *node)
 {
     spell(w, node);
     fm_graph_text(w->out, fm_buffer_text(&w->name), w->name.len, TOOLTIP_CHARS, FM_GRAPH_TOOLTIP);
 }
 
-static void add_time(struct writer *w, int64_t ns)
+static void add_time(struct dot_writer *w, int64_t ns)
 {
     char text[FM_NUMBER_BYTES];
     add(w, fm_number_time(text, ns));
 }
 
-static const char *call_unit(const struct writer *w)
+static const char *call_unit(const struct dot_writer *w)
 {
     return w->g->calls_are_samples ? " samples" : "×";
 }
 
 /* ---- comparisons ---- */
 
-static bool is_comparison(const struct writer *w)
+static bool is_comparison(const struct dot_writer *w)
 {
     return w->g->sides > 1;
 }
 
 /* What of a change is shown: 0 if it is below the tolerance or of the kind not asked for. */
-static double shown_change(const struct writer *w, double first, double second)
+static double shown_change(const struct dot_writer *w, double first, double second)
 {
     double change = second - first;
     if (fabs(change) < w->look->tolerance || fabs(change) < CHANGE_MIN ||
@@ -139,18 +139,18 @@ static double shown_change(const struct writer *w, double first, double second)
     return change;
 }
 
-static double node_change(const struct writer *w, const struct fm_graph_node *node)
+static double node_change(const struct dot_writer *w, const struct fm_graph_node *node)
 {
     return shown_change(w, fm_graph_total(w->g, node, 0), fm_graph_total(w->g, node, 1));
 }
 
-static double edge_change(const struct writer *w, const struct fm_graph_edge *edge)
+static double edge_change(const struct dot_writer *w, const struct fm_graph_edge *edge)
 {
     return shown_change(w, fm_graph_edge_total(w->g, edge, 0), fm_graph_edge_total(w->g, edge, 1));
 }
 
 /* A small change must be told from none at all. */
-static double change_weight(const struct writer *w, double change)
+static double change_weight(const struct dot_writer *w, double change)
 {
     if (change == 0 || w->change_max <= 0)
         return 0;
@@ -158,7 +158,7 @@ static double change_weight(const struct writer *w, double change)
     return change > 0 ? weight : -weight;
 }
 
-static void add_change(struct writer *w, double first, double second)
+static void add_change(struct dot_writer *w, double first, double second)
 {
     double change = shown_change(w, first, second);
     add_percent(w, first);
@@ -168,7 +168,7 @@ static void add_change(struct writer *w, double first, double second)
     }
 }
 
-static void add_both_calls(struct writer *w, const bool *on, int64_t first, int64_t second)
+static void add_both_calls(struct dot_writer *w, const bool *on, int64_t first, int64_t second)
 {
     if (first <= 0 && second <= 0)
         return;
@@ -187,7 +187,7 @@ static void add_both_calls(struct writer *w, const bool *on, int64_t first, int6
     }
 }
 
-static void add_presence(struct writer *w, const bool *on)
+static void add_presence(struct dot_writer *w, const bool *on)
 {
     if (!on[0] || !on[1])
         add(w, on[0] ? "\\ngone" : "\\nnew");
@@ -195,7 +195,7 @@ static void add_presence(struct writer *w, const bool *on)
 
 /* ---- nodes ---- */
 
-static void add_measurements(struct writer *w, const struct fm_graph_node *node)
+static void add_measurements(struct dot_writer *w, const struct fm_graph_node *node)
 {
     const struct fm_graph *g = w->g;
     unsigned which = w->look->measurements;
@@ -227,7 +227,7 @@ static void add_measurements(struct writer *w, const struct fm_graph_node *node)
     }
 }
 
-static void add_node_label(struct writer *w, const struct fm_graph_node *node)
+static void add_node_label(struct dot_writer *w, const struct fm_graph_node *node)
 {
     add(w, "label=\"");
     add_label_name(w, node);
@@ -250,7 +250,7 @@ static void add_node_label(struct writer *w, const struct fm_graph_node *node)
     add(w, "\"");
 }
 
-static void add_node_tooltip(struct writer *w, const struct fm_graph_node *node)
+static void add_node_tooltip(struct dot_writer *w, const struct fm_graph_node *node)
 {
     add(w, ", tooltip=\"");
     add_tooltip_name(w, node);
@@ -272,19 +272,19 @@ static void add_node_tooltip(struct writer *w, const struct fm_graph_node *node)
     add(w, "\"");
 }
 
-static double node_weight(const struct writer *w, const struct fm_graph_node *node)
+static double node_weight(const struct dot_writer *w, const struct fm_graph_node *node)
 {
     if (w->look->by_self && w->self_max > 0)
         return fm_graph_self(w->g, node, 0) / w->self_max;
     return fm_graph_weight(w->g, node);
 }
 
-static bool is_two_hued(const struct writer *w)
+static bool is_two_hued(const struct dot_writer *w)
 {
     return is_comparison(w) && !w->look->theme->colourless;
 }
 
-static void add_node_colours(struct writer *w, const struct fm_graph_node *node, double weight)
+static void add_node_colours(struct dot_writer *w, const struct fm_graph_node *node, double weight)
 {
     const struct fm_theme *theme = w->look->theme;
     if (is_two_hued(w)) {
@@ -298,7 +298,7 @@ static void add_node_colours(struct writer *w, const struct fm_graph_node *node,
     add_colour(w, ", fontcolor", theme->filled ? fm_theme_text(colour) : colour);
 }
 
-static void write_node(struct writer *w, uint32_t number)
+static void write_node(struct dot_writer *w, uint32_t number)
 {
     const struct fm_graph_node *node = &w->g->nodes.data[number];
     double weight = node_weight(w, node);
@@ -315,7 +315,7 @@ static void write_node(struct writer *w, uint32_t number)
 
 /* ---- edges ---- */
 
-static void add_edge_label(struct writer *w, const struct fm_graph_edge *edge)
+static void add_edge_label(struct dot_writer *w, const struct fm_graph_edge *edge)
 {
     const struct fm_graph *g = w->g;
     add(w, ", label=\"");
@@ -335,7 +335,7 @@ static void add_edge_label(struct writer *w, const struct fm_graph_edge *edge)
     add(w, "\"");
 }
 
-static void add_edge_tooltip(struct writer *w, const struct fm_graph_edge *edge)
+static void add_edge_tooltip(struct dot_writer *w, const struct fm_graph_edge *edge)
 {
     add(w, ", tooltip=\"");
     add_tooltip_name(w, &w->g->nodes.data[edge->caller]);
@@ -349,7 +349,7 @@ static void add_edge_tooltip(struct writer *w, const struct fm_graph_edge *edge)
     add(w, "\"");
 }
 
-static void write_edge(struct writer *w, const struct fm_graph_edge *edge)
+static void write_edge(struct dot_writer *w, const struct fm_graph_edge *edge)
 {
     const struct fm_theme *theme = w->look->theme;
     double weight = fm_graph_edge_weight(w->g, edge);
@@ -374,14 +374,14 @@ static void write_edge(struct writer *w, const struct fm_graph_edge *edge)
 
 /* ---- the whole ---- */
 
-static void add_caption_line(struct writer *w, const char *text)
+static void add_caption_line(struct dot_writer *w, const char *text)
 {
     fm_graph_text(w->out, text, strlen(text), TOOLTIP_CHARS, FM_GRAPH_LABEL);
     add(w, "\\l");
 }
 
 /* What is shown, of how much, and what was left out: below the picture. */
-static void add_caption(struct writer *w)
+static void add_caption(struct dot_writer *w)
 {
     const struct fm_graph *g = w->g;
     struct fm_graph_count kept = fm_graph_count(g);
@@ -405,7 +405,7 @@ static void add_caption(struct writer *w)
         add_caption_line(w, w->look->remark);
 }
 
-static void write_start(struct writer *w)
+static void write_start(struct dot_writer *w)
 {
     bool filled = w->look->theme->filled || is_two_hued(w);
     struct fm_graph_count kept = fm_graph_count(w->g);
@@ -425,7 +425,7 @@ static void write_start(struct writer *w)
     add(w, ", width=0];\n\tedge [fontname=\"" FONT "\"];\n");
 }
 
-static void find_largest(struct writer *w)
+static void find_largest(struct dot_writer *w)
 {
     const struct fm_graph *g = w->g;
     for (size_t i = 0; i < g->nodes.len; i++) {
@@ -470,7 +470,7 @@ static struct ranked *rank_nodes(const struct fm_graph *g, size_t count)
 void fm_graph_write_dot(const struct fm_graph *g, const struct fm_graph_look *look,
                         struct fm_buffer *out)
 {
-    struct writer w = { .g = g, .look = look, .out = out };
+    struct dot_writer w = { .g = g, .look = look, .out = out };
     struct fm_graph_count kept = fm_graph_count(g);
     fm_autofree struct ranked *order = rank_nodes(g, kept.nodes);
     fm_buffer_reserve(out, kept.nodes * NODE_BYTES + kept.edges * EDGE_BYTES);

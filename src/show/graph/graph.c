@@ -106,12 +106,12 @@ void fm_graph_free(struct fm_graph *g)
  * order in the file, or by their lines if one side has more of them than the other. */
 struct match {
     struct fm_strings *keys;
-    FM_VEC(struct place) places; /* by key */
-    struct fm_map nodes;         /* (key, order or line) → node */
-    uint32_t *node_of;           /* of the rows of the side at hand */
+    FM_VEC(struct key_count) places; /* by key */
+    struct fm_map nodes;             /* (key, order or line) → node */
+    uint32_t *node_of;               /* of the rows of the side at hand */
 };
 
-struct place {
+struct key_count {
     uint32_t count[FM_GRAPH_SIDES];
 };
 
@@ -151,7 +151,7 @@ static struct keyed *match_keys(struct match *m, int side, const struct fm_profi
         rows[i].line = p->functions.data[func].line;
         rows[i].row = (uint32_t)i;
         while (m->places.len <= rows[i].key)
-            fm_vec_push(&m->places, ((struct place){ { 0, 0 } }));
+            fm_vec_push(&m->places, ((struct key_count){ { 0, 0 } }));
         m->places.data[rows[i].key].count[side]++;
     }
     qsort(rows, n, sizeof *rows, keyed_order);
@@ -166,7 +166,7 @@ static void match_side(struct match *m, struct fm_graph *g, int side, const stru
 {
     for (size_t i = 0; i < flat->rows.len; i++) {
         const struct fm_flat_row *row = &flat->rows.data[i];
-        const struct place *place = &m->places.data[rows[i].key];
+        const struct key_count *place = &m->places.data[rows[i].key];
         bool paired = place->count[0] == place->count[1];
         bool single = place->count[0] <= 1 && place->count[1] <= 1;
         uint32_t which = paired || single ? rows[i].order : rows[i].line;

@@ -8,7 +8,7 @@
 #include "show/report/sampling.h"
 
 /* A line of one function, on its way to its file. */
-struct piece {
+struct annotated_piece {
     const char *name;
     uint32_t file;
     const struct fm_text *text;
@@ -18,7 +18,7 @@ struct piece {
 
 static int compare(const void *left, const void *right)
 {
-    const struct piece *a = left, *b = right;
+    const struct annotated_piece *a = left, *b = right;
     int order = strcmp(a->name, b->name);
     if (order)
         return order;
@@ -29,7 +29,7 @@ static int compare(const void *left, const void *right)
     return a->row->line < b->row->line ? -1 : a->row->line > b->row->line;
 }
 
-static void add_piece(struct fm_annotation *a, const struct piece *piece)
+static void add_piece(struct fm_annotation *a, const struct annotated_piece *piece)
 {
     struct fm_annotated *file = a->files.len ? &a->files.data[a->files.len - 1] : NULL;
     if (!file || file->file != piece->file || file->text != piece->text) {
@@ -52,11 +52,11 @@ static void add_piece(struct fm_annotation *a, const struct piece *piece)
 
 void fm_annotation_init(struct fm_annotation *a, const struct fm_report *r)
 {
-    FM_VEC(struct piece) pieces = { 0 };
+    FM_VEC(struct annotated_piece) pieces = { 0 };
     memset(a, 0, sizeof *a);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         const struct fm_linetable *table = &r->lines->all.data[r->selection.rows.data[i]];
-        struct piece piece = { .file = r->p->functions.data[table->func].file };
+        struct annotated_piece piece = { .file = r->p->functions.data[table->func].file };
         piece.name = fm_profile_text(r->p, piece.file);
         piece.text = fm_texts_find(r->lines->texts, table->func, &piece.why);
         for (size_t k = 0; k < table->n; k++) {

@@ -17,12 +17,12 @@
 /* What is gathered before it is written; a whole table is one write. */
 #define FLUSH_BYTES ((size_t)1 << 16)
 
-struct page {
+struct classic_page {
     const struct fm_report *r;
     struct fm_buffer text;
 };
 
-static void flush_page(struct page *page)
+static void flush_page(struct classic_page *page)
 {
     if (page->text.len)
         fwrite(page->text.data, 1, page->text.len, page->r->out);
@@ -101,7 +101,7 @@ static double seconds(int64_t ns)
     return fm_label_seconds(ns);
 }
 
-static void add_name(struct page *page, uint32_t row)
+static void add_name(struct classic_page *page, uint32_t row)
 {
     fm_buffer_add(&page->text, fm_names_std(page->r->names, row),
                   fm_names_std_len(page->r->names, row));
@@ -113,7 +113,7 @@ static size_t name_width(const struct fm_report *r, uint32_t row)
 }
 
 /* The dates pstats prints; several files in its order: the first, then the others backwards. */
-static void add_files(struct page *page)
+static void add_files(struct classic_page *page)
 {
     const char *const *files = page->r->files;
     size_t n = 0;
@@ -134,7 +134,7 @@ static void add_files(struct page *page)
         fm_buffer_add_char(&page->text, '\n');
 }
 
-static void add_summary(struct page *page)
+static void add_summary(struct classic_page *page)
 {
     struct fm_flat_total total = fm_flat_total(page->r->flat);
     fm_buffer_addf(&page->text, "         %lld function calls ", (long long)total.calls);
@@ -143,7 +143,7 @@ static void add_summary(struct page *page)
     fm_buffer_addf(&page->text, "in %.3f seconds\n\n", seconds(total.self_ns));
 }
 
-static void add_row(struct page *page, uint32_t row)
+static void add_row(struct classic_page *page, uint32_t row)
 {
     const struct fm_flat_row *f = &page->r->flat->rows.data[row];
     struct fm_buffer *out = &page->text;
@@ -169,7 +169,7 @@ static void add_row(struct page *page, uint32_t row)
 
 void fm_report_classic(const struct fm_report *r)
 {
-    struct page page = { .r = r };
+    struct classic_page page = { .r = r };
     add_files(&page);
     add_summary(&page);
     if (r->selection.rows.len) {
@@ -192,7 +192,7 @@ void fm_report_classic(const struct fm_report *r)
 /* Python sorts the keys of the dict: by file, line and name. */
 static int compare_ends(const void *a, const void *b, void *data)
 {
-    const struct page *page = ((void **)data)[0];
+    const struct classic_page *page = ((void **)data)[0];
     const struct fm_edges *edges = ((void **)data)[1];
     struct fm_names *names = page->r->names;
     uint32_t x = fm_edges_other(edges, a), y = fm_edges_other(edges, b);
@@ -205,7 +205,7 @@ static int compare_ends(const void *a, const void *b, void *data)
     return strcmp(fm_names_name(names, x), fm_names_name(names, y));
 }
 
-static void add_edge(struct page *page, uint32_t other, const struct fm_flat_edge *edge,
+static void add_edge(struct classic_page *page, uint32_t other, const struct fm_flat_edge *edge,
                      size_t width, bool first)
 {
     struct fm_buffer *out = &page->text;
@@ -227,7 +227,8 @@ static void add_edge(struct page *page, uint32_t other, const struct fm_flat_edg
     fm_buffer_add_char(out, '\n');
 }
 
-static void add_edges(struct page *page, uint32_t row, const struct fm_edges *edges, size_t width)
+static void add_edges(struct classic_page *page, uint32_t row, const struct fm_edges *edges,
+                      size_t width)
 {
     size_t n, own = name_width(page->r, row);
     struct fm_flat_edge *all = fm_edges_of(edges, row, &n);
@@ -242,7 +243,7 @@ static void add_edges(struct page *page, uint32_t row, const struct fm_edges *ed
         add_edge(page, fm_edges_other(edges, &all[i]), &all[i], width, i == 0);
 }
 
-static void add_heading(struct page *page, size_t width, enum fm_direction direction)
+static void add_heading(struct classic_page *page, size_t width, enum fm_direction direction)
 {
     const struct fm_flat *flat = page->r->flat;
     fm_buffer_add_text(&page->text, "Function ");
@@ -257,7 +258,7 @@ static void add_heading(struct page *page, size_t width, enum fm_direction direc
 
 void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direction)
 {
-    struct page page = { .r = r };
+    struct classic_page page = { .r = r };
     struct fm_edges edges;
     size_t width = 0;
     if (!r->selection.rows.len)

@@ -10,14 +10,14 @@
 #include "show/report/report.h"
 #include "show/report/sampling.h"
 
-struct page {
+struct json_page {
     const struct fm_report *r;
     int64_t samples; /* of all functions */
     struct fm_sampling sampling;
     struct fm_buffer text;
 };
 
-static void add_edges(struct page *page, const struct fm_edges *edges, uint32_t row)
+static void add_edges(struct json_page *page, const struct fm_edges *edges, uint32_t row)
 {
     struct fm_buffer *out = &page->text;
     const struct fm_report *r = page->r;
@@ -48,7 +48,7 @@ static void add_edges(struct page *page, const struct fm_edges *edges, uint32_t 
 }
 
 /* What a function has of samples. */
-static void add_samples(struct page *page, const struct fm_flat_row *f)
+static void add_samples(struct json_page *page, const struct fm_flat_row *f)
 {
     struct fm_buffer *out = &page->text;
     fm_json_add_member(out, "samples", f->samples);
@@ -59,7 +59,7 @@ static void add_samples(struct page *page, const struct fm_flat_row *f)
     fm_json_add_states(out, "total_states_ns", f->total_state_ns);
 }
 
-static void add_rows(struct page *page, enum fm_part part)
+static void add_rows(struct json_page *page, enum fm_part part)
 {
     struct fm_buffer *out = &page->text;
     const struct fm_report *r = page->r;
@@ -92,7 +92,7 @@ static void add_rows(struct page *page, enum fm_part part)
 
 static void show_node(const struct fm_branches *b, const struct fm_step *step, void *data)
 {
-    struct page *page = data;
+    struct json_page *page = data;
     struct fm_buffer *out = &page->text;
     const struct fm_node *node = &b->p->nodes.data[step->node];
     if (step->hidden)
@@ -123,7 +123,7 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
     fm_buffer_add_char(out, '}');
 }
 
-static void add_tree(struct page *page)
+static void add_tree(struct json_page *page)
 {
     const struct fm_report *r = page->r;
     struct fm_branches b;
@@ -141,7 +141,7 @@ static void add_tree(struct page *page)
     fm_branches_release(&b);
 }
 
-static void add_threads(struct page *page)
+static void add_threads(struct json_page *page)
 {
     const struct fm_profile *p = page->r->p;
     struct fm_buffer *out = &page->text;
@@ -170,7 +170,7 @@ static void add_threads(struct page *page)
     }
 }
 
-static void add_processes(struct page *page)
+static void add_processes(struct json_page *page)
 {
     const struct fm_profile *p = page->r->p;
     struct fm_buffer *out = &page->text;
@@ -211,7 +211,7 @@ static void add_processes(struct page *page)
     }
 }
 
-static void add_place(struct page *page, const struct fm_place *place, enum fm_part part,
+static void add_place(struct json_page *page, const struct fm_place *place, enum fm_part part,
                       const struct fm_text *text)
 {
     struct fm_buffer *out = &page->text;
@@ -239,7 +239,7 @@ static void add_place(struct page *page, const struct fm_place *place, enum fm_p
     fm_buffer_add_char(out, '}');
 }
 
-static void add_places(struct page *page, enum fm_part part)
+static void add_places(struct json_page *page, enum fm_part part)
 {
     struct fm_places places;
     struct fm_texts *texts = NULL;
@@ -255,7 +255,7 @@ static void add_places(struct page *page, enum fm_part part)
     fm_places_release(&places);
 }
 
-static void add_sampling(struct page *page)
+static void add_sampling(struct json_page *page)
 {
     struct fm_sampling s = page->sampling;
     struct fm_buffer *out = &page->text;
@@ -277,7 +277,7 @@ static void add_sampling(struct page *page)
     fm_buffer_add_char(out, '}');
 }
 
-static void add_notes(struct page *page)
+static void add_notes(struct json_page *page)
 {
     const struct fm_profile *p = page->r->p;
     struct fm_buffer *out = &page->text;
@@ -296,7 +296,7 @@ static void add_notes(struct page *page)
     fm_buffer_add_char(out, ']');
 }
 
-static void add_head(struct page *page)
+static void add_head(struct json_page *page)
 {
     const struct fm_report *r = page->r;
     struct fm_buffer *out = &page->text;
@@ -343,7 +343,7 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         [FM_PART_HOT] = "lines",
         [FM_PART_ANNOTATE] = "sources",
     };
-    struct page page = { .r = r, .sampling = fm_sampling_of(r->p, &r->scope) };
+    struct json_page page = { .r = r, .sampling = fm_sampling_of(r->p, &r->scope) };
     for (size_t i = 0; i < r->flat->rows.len; i++)
         page.samples = fm_sum(page.samples, r->flat->rows.data[i].samples);
     add_head(&page);

@@ -15,7 +15,7 @@
 #include "show/report/number.h"
 
 /* The keys. `title` is what pstats prints behind "Ordered by:". */
-static const struct key {
+static const struct sort_key {
     const char *name;
     bool of_pstats;
     const char *title;
@@ -65,13 +65,13 @@ void fm_query_release(struct fm_query *q)
 }
 
 /* Look `word` up among pstats' keys or among all; on several meanings their names are gathered. */
-static const struct key *look_up(const char *word, bool pstats_only, struct fm_buffer *several)
+static const struct sort_key *look_up(const char *word, bool pstats_only, struct fm_buffer *several)
 {
-    const struct key *found = NULL;
+    const struct sort_key *found = NULL;
     size_t len = strlen(word);
     bool ambiguous = false;
     for (size_t i = 0; i < FM_COUNT(keys); i++) {
-        const struct key *k = &keys[i];
+        const struct sort_key *k = &keys[i];
         if ((pstats_only && !k->of_pstats) || strncmp(k->name, word, len) != 0)
             continue;
         if (!k->name[len])
@@ -85,11 +85,11 @@ static const struct key *look_up(const char *word, bool pstats_only, struct fm_b
     return ambiguous ? NULL : found;
 }
 
-static const struct key *key_of(const char *word, struct fm_error *err)
+static const struct sort_key *key_of(const char *word, struct fm_error *err)
 {
     fm_autobuffer own = FM_BUFFER_INIT, all = FM_BUFFER_INIT, names = FM_BUFFER_INIT;
-    const struct key *exact = look_up(word, false, &all);
-    const struct key *k = *word ? look_up(word, true, &own) : NULL;
+    const struct sort_key *exact = look_up(word, false, &all);
+    const struct sort_key *k = *word ? look_up(word, true, &own) : NULL;
     if (exact && strcmp(exact->name, word) == 0)
         return exact;
     if (!k && !own.len)
@@ -112,7 +112,7 @@ int fm_query_sort(struct fm_query *q, const char *words, struct fm_error *err)
     for (;;) {
         size_t len = strcspn(words, ",");
         fm_autofree char *word = fm_strndup(words, len);
-        const struct key *k = key_of(word, err);
+        const struct sort_key *k = key_of(word, err);
         if (!k)
             return err->status;
         for (int i = 0; i < k->n; i++)

@@ -14,15 +14,15 @@
 
 #define TAB 8
 
-struct found {
+struct text_found {
     const struct fm_text *text;
     const char *why; /* NULL until looked for */
 };
 
 struct fm_texts {
     const struct fm_profile *p;
-    struct fm_text **all; /* per source; NULL until asked for */
-    struct found *found;  /* per function */
+    struct fm_text **all;     /* per source; NULL until asked for */
+    struct text_found *found; /* per function */
 };
 
 struct fm_texts *fm_texts_new(const struct fm_profile *p)
@@ -130,11 +130,11 @@ static bool plausible(const struct fm_profile *p, const struct fm_function *f,
     return memmem(line, len, name, strlen(name)) != NULL;
 }
 
-static struct found look_for(struct fm_texts *texts, const struct fm_function *f)
+static struct text_found look_for(struct fm_texts *texts, const struct fm_function *f)
 {
     const struct fm_profile *p = texts->p;
-    struct found found = { .why = p->processes.len ? "its source was not kept"
-                                                   : "the file is not here" };
+    struct text_found found = { .why = p->processes.len ? "its source was not kept"
+                                                        : "the file is not here" };
     uint32_t twin = f->twin;
     for (uint32_t i = 0; i < p->sources.len; i++) {
         const struct fm_source *source = &p->sources.data[i];
@@ -151,14 +151,14 @@ static struct found look_for(struct fm_texts *texts, const struct fm_function *f
         }
         if (source->state == FM_SOURCE_GENERATED && twin--)
             continue;
-        return (struct found){ text, "" };
+        return (struct text_found){ text, "" };
     }
     return found;
 }
 
 const struct fm_text *fm_texts_find(struct fm_texts *texts, uint32_t func, const char **why)
 {
-    struct found *found = &texts->found[func];
+    struct text_found *found = &texts->found[func];
     if (!found->why)
         *found = look_for(texts, &texts->p->functions.data[func]);
     *why = found->why;

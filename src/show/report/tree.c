@@ -8,7 +8,7 @@
 #include "show/report/number.h"
 #include "show/report/report.h"
 
-struct page {
+struct tree_page {
     const struct fm_report *r;
     struct fm_table table;
     uint32_t *row_of; /* by function: its row in the table, for its name */
@@ -19,7 +19,8 @@ struct page {
 };
 
 /* "│ ├ " in front of a name. */
-static void add_lines(const struct page *page, struct fm_buffer *name, const struct fm_step *step)
+static void add_lines(const struct tree_page *page, struct fm_buffer *name,
+                      const struct fm_step *step)
 {
     int from = 1;
     if (step->depth > page->indent_max) {
@@ -43,7 +44,7 @@ static void add_thread_name(const struct fm_profile *p, uint32_t thread, struct 
         fm_buffer_addf(name, " %s", own);
 }
 
-static void show_hidden(struct page *page, const struct fm_step *step)
+static void show_hidden(struct tree_page *page, const struct fm_step *step)
 {
     fm_autobuffer lines = FM_BUFFER_INIT;
     char text[FM_NUMBER_BYTES];
@@ -63,7 +64,7 @@ static void show_hidden(struct page *page, const struct fm_step *step)
 
 static void show_step(const struct fm_branches *b, const struct fm_step *step, void *data)
 {
-    struct page *page = data;
+    struct tree_page *page = data;
     const struct fm_profile *p = b->p;
     const struct fm_node *node = &p->nodes.data[step->node];
     fm_autobuffer lines = FM_BUFFER_INIT, thread = FM_BUFFER_INIT;
@@ -114,7 +115,7 @@ static int64_t *samples_new(const struct fm_profile *p)
 
 void fm_report_tree(const struct fm_report *r)
 {
-    struct page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
+    struct tree_page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
     struct fm_branches b;
     page.calls = !r->flat->states;
     if (r->flat->states || r->flat->beside)

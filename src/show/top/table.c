@@ -30,7 +30,7 @@ struct path {
     uint32_t leaf, at;
 };
 
-struct group {
+struct caller_group {
     struct fm_top_row row;
     size_t first, n; /* of the paths through this caller */
 };
@@ -184,7 +184,7 @@ static int compare_tops(const void *a, const void *b, void *data)
 
 static int compare_groups(const void *a, const void *b, void *data)
 {
-    const struct group *x = a, *y = b;
+    const struct caller_group *x = a, *y = b;
     return compare_rows(data, &x->row, &y->row);
 }
 
@@ -212,7 +212,7 @@ static bool is_toggled(const struct filler *f, uint64_t key)
 
 /* The callers one step above `paths`, each with the paths through it, in the order of the table. */
 static size_t group_paths(struct filler *f, uint64_t key, uint32_t depth, struct path *paths,
-                          size_t n, struct group *groups)
+                          size_t n, struct caller_group *groups)
 {
     const struct fm_top_model *m = f->model;
     size_t count = 0;
@@ -222,9 +222,9 @@ static size_t group_paths(struct filler *f, uint64_t key, uint32_t depth, struct
         if (!count || groups[count - 1].row.func != func) {
             struct fm_top_row row = { .func = func, .wait = FM_NONE, .depth = depth };
             row.key = fm_mix64(key ^ (func + 1ull) * 0x9e3779b97f4a7c15ull);
-            groups[count++] = (struct group){ .row = row, .first = i };
+            groups[count++] = (struct caller_group){ .row = row, .first = i };
         }
-        struct group *group = &groups[count - 1];
+        struct caller_group *group = &groups[count - 1];
         group->n++;
         add_node(f, &group->row, paths[i].leaf);
         group->row.has_more |= caller_of(m, &paths[i]) != FM_NONE;
@@ -237,7 +237,7 @@ static void add_callers(struct filler *f, uint64_t key, uint32_t depth, const st
                         size_t n)
 {
     fm_autofree struct path *paths = fm_calloc(n, sizeof *paths);
-    fm_autofree struct group *groups = fm_calloc(n, sizeof *groups);
+    fm_autofree struct caller_group *groups = fm_calloc(n, sizeof *groups);
     size_t used = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t up = caller_of(f->model, &below[i]);
@@ -246,7 +246,7 @@ static void add_callers(struct filler *f, uint64_t key, uint32_t depth, const st
     }
     size_t count = group_paths(f, key, depth, paths, used, groups);
     for (size_t i = 0; i < count; i++) {
-        struct group *group = &groups[i];
+        struct caller_group *group = &groups[i];
         if (!group->row.self_start_ns && !group->row.total_start_ns)
             continue;
         bool normally = count == 1 && depth < OPEN_CALLERS;

@@ -83,7 +83,7 @@ static uint64_t without_lines(uint64_t cost, uint64_t lines)
 
 /* The differences between a run with the collector on and one with it off. */
 static void measure(struct fm_collector *c, PyObject *globals, PyObject *range,
-                    struct fm_cost *cost)
+                    struct fm_calibration *cost)
 {
     uint64_t with[LOOP_COUNT] = { 0 }, without[LOOP_COUNT] = { 0 };
     time_all(globals, range, without);
@@ -103,9 +103,9 @@ static void measure(struct fm_collector *c, PyObject *globals, PyObject *range,
     cost->c_call = without_lines(cost->c_call, cost->line);
 }
 
-struct fm_cost fm_calibrate(const struct fm_options *wanted)
+struct fm_calibration fm_calibrate(const struct fm_options *wanted)
 {
-    struct fm_cost cost = { 0 };
+    struct fm_calibration cost = { 0 };
     struct fm_options options = { .calls = wanted->calls, .c_calls = wanted->c_calls };
     if (wanted->lines)
         options.lines = "all";

@@ -11,13 +11,13 @@
 
 #include "target/agent/collector.h"
 
-struct fm_cost {
+struct fm_calibration {
     uint64_t python_call, c_call, resume; /* ticks * 256 per event pair */
     uint64_t line;                        /* … per line */
 };
 
 /* Measure; zeros where it could not be done. The GIL is held, no collector of this run is on yet.
  */
-struct fm_cost fm_calibrate(const struct fm_options *options);
+struct fm_calibration fm_calibrate(const struct fm_options *options);
 
 #endif

@@ -52,8 +52,8 @@ void fm_collector_forget(struct fm_collector *c)
     fm_store_close(&c->store);
     fm_functions_reset(c);
     fm_sources_reset(c);
-    fm_table_release(&c->children);
-    fm_table_release(&c->pauses);
+    fm_agent_table_release(&c->children);
+    fm_agent_table_release(&c->pauses);
     c->last_pause = NULL;
     c->thread_count = 0;
     c->overflow_root = NULL;
@@ -253,17 +253,17 @@ static struct fm_live_node *shared_node(struct fm_collector *c, struct fm_func *
     if (!f->id)
         return &c->nowhere;
     uint64_t key = (uint64_t)UINT32_MAX << 32 | f->id;
-    struct fm_live_node *node = fm_table_find(&c->children, key);
+    struct fm_live_node *node = fm_agent_table_find(&c->children, key);
     if (node)
         return node;
     node = fm_store_node(&c->store, c->overflow_root->id, f->id);
-    if (!node || !fm_table_set(&c->children, key, node))
+    if (!node || !fm_agent_table_set(&c->children, key, node))
         return &c->nowhere;
     node->last_child = (uintptr_t)&fm_no_child;
     return node;
 }
 
-static struct fm_live_node *new_node(struct fm_collector *c, struct fm_thread *t,
+static struct fm_live_node *new_node(struct fm_collector *c, struct fm_agent_thread *t,
                                      struct fm_live_node *parent, struct fm_func *f)
 {
     struct fm_live_node *node = NULL;
@@ -273,7 +273,7 @@ static struct fm_live_node *new_node(struct fm_collector *c, struct fm_thread *t
     if (!node)
         return shared_node(c, f);
     node->last_child = (uintptr_t)&fm_no_child;
-    fm_table_set(&c->children, key, node);
+    fm_agent_table_set(&c->children, key, node);
     if (!t->live->name[0])
         fm_thread_learn_name(t);
     return node;
@@ -289,13 +289,13 @@ static void guess_next(struct fm_live_node *parent, struct fm_live_node *node)
     parent->last_child = (uintptr_t)node;
 }
 
-struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread *t,
+struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_agent_thread *t,
                                         struct fm_live_node *parent, struct fm_func *f,
                                         const void *key)
 {
     if (__builtin_expect(f->id != 0, 1)) {
         struct fm_live_node *known =
-            fm_table_find(&c->children, (uint64_t)parent->id << 32 | f->id);
+            fm_agent_table_find(&c->children, (uint64_t)parent->id << 32 | f->id);
         if (__builtin_expect(known != NULL, 1)) {
             guess_next(parent, known);
             return known;
@@ -313,8 +313,8 @@ struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread
     return node;
 }
 
-void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_thread *t, const void *key,
-                                  uint64_t now)
+void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_agent_thread *t,
+                                  const void *key, uint64_t now)
 {
     struct fm_live_frame *frame = t->top;
     if (frame == t->base)
@@ -349,7 +349,7 @@ static inline struct fm_pause *find_pause(struct fm_collector *c, const void *fr
 {
     if (c->last_pause && c->last_pause->frame == frame)
         return c->last_pause;
-    struct fm_pause *pause = fm_table_find(&c->pauses, (uint64_t)(uintptr_t)frame);
+    struct fm_pause *pause = fm_agent_table_find(&c->pauses, (uint64_t)(uintptr_t)frame);
     if (pause)
         c->last_pause = pause;
     return pause;
@@ -358,13 +358,13 @@ static inline struct fm_pause *find_pause(struct fm_collector *c, const void *fr
 static struct fm_pause *new_pause(struct fm_collector *c, const void *frame)
 {
     struct fm_pause *pause = fm_agent_alloc(sizeof *pause);
-    if (!pause || !fm_table_set(&c->pauses, (uint64_t)(uintptr_t)frame, pause))
+    if (!pause || !fm_agent_table_set(&c->pauses, (uint64_t)(uintptr_t)frame, pause))
         return NULL;
     pause->frame = frame;
     return pause;
 }
 
-void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, const void *frame,
+void fm_yield(struct fm_collector *c, struct fm_agent_thread *t, const void *key, const void *frame,
               uint64_t now)
 {
     struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)t->top->node;
@@ -392,8 +392,8 @@ void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, cons
     }
 }
 
-void fm_resume(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key,
-               const void *frame)
+void fm_resume(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+               const void *key, const void *frame)
 {
     struct fm_live_node *node = fm_push(c, t, f, key);
     if (!node)

@@ -48,17 +48,18 @@ struct fm_func {
 
 struct fm_collector;
 
-struct fm_thread {
+struct fm_agent_thread {
     struct fm_live_frame *top, *base, *limit; /* limit: one past the last usable frame */
     struct fm_live_thread *live;
     struct fm_collector *collector;
     struct fm_line_frame *lines; /* beside base[0…]; NULL unless lines are recorded */
     size_t lines_cap;
-    struct fm_table abroad;     /* line record → activations counted here, see lines.h */
-    uintptr_t abroad_open;      /* their sum */
-    struct fm_thread **current; /* the thread's own fm_current[slot], to unhook it from outside */
+    struct fm_agent_table abroad; /* line record → activations counted here, see lines.h */
+    uintptr_t abroad_open;        /* their sum */
+    struct fm_agent_thread *
+        *current; /* the thread's own fm_current[slot], to unhook it from outside */
     clockid_t cpu_clock;
-    struct fm_thread *next; /* of the collector's running threads, or of its free records */
+    struct fm_agent_thread *next; /* of the collector's running threads, or of its free records */
 };
 
 /* A generator between yield and resume. */
@@ -102,14 +103,14 @@ struct fm_collector {
     double timer_unit;
     char folder[512], more_folder[512];
     struct fm_store store;
-    struct fm_table children; /* (parent id, func id) → struct fm_live_node */
-    struct fm_table pauses;   /* frame address → struct fm_pause */
+    struct fm_agent_table children; /* (parent id, func id) → struct fm_live_node */
+    struct fm_agent_table pauses;   /* frame address → struct fm_pause */
     struct fm_pause *last_pause;
     uint32_t next_func;
     uint32_t node_limit;
     struct fm_live_node *overflow_root;
     struct fm_live_node nowhere;
-    struct fm_thread *threads, *free_threads; /* guarded by the agent's lock, see threads.c */
+    struct fm_agent_thread *threads, *free_threads; /* guarded by the agent's lock, see threads.c */
     uint32_t thread_count;
     struct fm_inherited *inherited;
     size_t inherited_len, inherited_cap;
@@ -124,7 +125,8 @@ extern const struct fm_live_node fm_no_child;
 
 /* The current thread in each slot. Initial-exec: one instruction to read, and no allocation by the
  * dynamic linker in the middle of an event. */
-extern __thread struct fm_thread *fm_current[FM_SLOTS] __attribute__((tls_model("initial-exec")));
+extern __thread struct fm_agent_thread *fm_current[FM_SLOTS]
+    __attribute__((tls_model("initial-exec")));
 
 /* NULL with a Python exception, or a collector that does not run yet. */
 struct fm_collector *fm_collector_new(const struct fm_options *options);
@@ -157,16 +159,16 @@ struct fm_collector *fm_collector_at(int slot);
 
 /* Slow paths of the events below. */
 /* The context of `f` under `parent`, made if need be; never NULL. */
-struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_thread *t,
+struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_agent_thread *t,
                                         struct fm_live_node *parent, struct fm_func *f,
                                         const void *key);
-void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_thread *t, const void *key,
-                                  uint64_t now);
+void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_agent_thread *t,
+                                  const void *key, uint64_t now);
 uint64_t fm_collector_timer(struct fm_collector *c);
 
 /* threads.c: a thread's first event; more room for its open calls. */
-struct fm_thread *fm_thread_attach(struct fm_collector *c);
-bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t);
+struct fm_agent_thread *fm_thread_attach(struct fm_collector *c);
+bool fm_thread_grow(struct fm_collector *c, struct fm_agent_thread *t);
 
 /* Slow paths account for themselves: the time from `since` on was the agent's. */
 static inline void fm_collector_charge(struct fm_collector *c, uint64_t since)
@@ -180,9 +182,9 @@ static inline uint64_t fm_collector_now(struct fm_collector *c)
     return __builtin_expect(c->timer == NULL, 1) ? fm_clock_ticks() : fm_collector_timer(c);
 }
 
-static inline struct fm_thread *fm_collector_thread(struct fm_collector *c)
+static inline struct fm_agent_thread *fm_collector_thread(struct fm_collector *c)
 {
-    struct fm_thread *t = fm_current[c->slot];
+    struct fm_agent_thread *t = fm_current[c->slot];
     if (__builtin_expect(t != NULL, 1))
         return t;
     return c->running ? fm_thread_attach(c) : NULL; /* paused: nobody is attached */
@@ -190,7 +192,7 @@ static inline struct fm_thread *fm_collector_thread(struct fm_collector *c)
 
 /* Push a call of `f`; `key` is what the matching exit will name. Returns its node, or NULL. The
  * caller completes it with fm_opened(). */
-static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_thread *t,
+static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_agent_thread *t,
                                            struct fm_func *f, const void *key)
 {
     struct fm_live_node *parent = (struct fm_live_node *)(uintptr_t)t->top->node;
@@ -213,14 +215,14 @@ static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_thr
 
 /* The pushed call begins now. Last, it is counted in the thread's record: a reader of a dead
  * process sees whole frames only. */
-static inline void fm_opened(struct fm_thread *t, uint64_t now)
+static inline void fm_opened(struct fm_agent_thread *t, uint64_t now)
 {
     t->top->enter_ticks = now;
     __atomic_signal_fence(__ATOMIC_RELEASE);
     t->live->depth++;
 }
 
-static inline bool fm_enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f,
+static inline bool fm_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                             const void *key)
 {
     struct fm_live_node *node = fm_push(c, t, f, key);
@@ -238,7 +240,7 @@ static inline uint64_t fm_elapsed(uint64_t since, uint64_t now)
 }
 
 /* Close the innermost call, whatever it is. */
-static inline void fm_pop(struct fm_thread *t, uint64_t now)
+static inline void fm_pop(struct fm_agent_thread *t, uint64_t now)
 {
     struct fm_live_frame *frame = t->top;
     struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)frame->node;
@@ -252,7 +254,7 @@ static inline void fm_pop(struct fm_thread *t, uint64_t now)
     t->live->depth--;
 }
 
-static inline void fm_leave(struct fm_collector *c, struct fm_thread *t, const void *key,
+static inline void fm_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
                             uint64_t now)
 {
     if (__builtin_expect(t->top->key == (uintptr_t)key, 1))
@@ -262,9 +264,9 @@ static inline void fm_leave(struct fm_collector *c, struct fm_thread *t, const v
 }
 
 /* A generator or coroutine gives up control, and takes it again. `frame` names it meanwhile. */
-void fm_yield(struct fm_collector *c, struct fm_thread *t, const void *key, const void *frame,
+void fm_yield(struct fm_collector *c, struct fm_agent_thread *t, const void *key, const void *frame,
               uint64_t now);
-void fm_resume(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key,
-               const void *frame);
+void fm_resume(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+               const void *key, const void *frame);
 
 #endif

@@ -22,7 +22,7 @@ static bool make_room(struct fm_collector *c, size_t calls)
     return true;
 }
 
-void fm_fork_remember(struct fm_collector *c, const struct fm_thread *t)
+void fm_fork_remember(struct fm_collector *c, const struct fm_agent_thread *t)
 {
     c->inherited_len = 0;
     if (!c->store.path[0] || !t || c->forked)
@@ -60,7 +60,7 @@ void fm_fork_begin(struct fm_collector *c)
         fm_start_describe_process(c, FM_LIVE_FORKED);
 }
 
-void fm_fork_reopen_calls(struct fm_collector *c, struct fm_thread *t)
+void fm_fork_reopen_calls(struct fm_collector *c, struct fm_agent_thread *t)
 {
     uint64_t now = fm_collector_now(c);
     for (size_t i = 0; i < c->inherited_len; i++)

@@ -13,10 +13,10 @@
 #include "target/agent/collector.h"
 
 void fm_fork_remember(struct fm_collector *c,
-                      const struct fm_thread *t); /* before, in the parent */
-void fm_fork_forget(struct fm_collector *c);      /* after, in the parent */
-bool fm_fork_abandon(struct fm_collector *c);     /* in the child: true if the store was let go */
-void fm_fork_begin(struct fm_collector *c);       /* in the child, at its first event */
-void fm_fork_reopen_calls(struct fm_collector *c, struct fm_thread *t);
+                      const struct fm_agent_thread *t); /* before, in the parent */
+void fm_fork_forget(struct fm_collector *c);            /* after, in the parent */
+bool fm_fork_abandon(struct fm_collector *c); /* in the child: true if the store was let go */
+void fm_fork_begin(struct fm_collector *c);   /* in the child, at its first event */
+void fm_fork_reopen_calls(struct fm_collector *c, struct fm_agent_thread *t);
 
 #endif

@@ -18,7 +18,7 @@ struct fm_c_cache_entry fm_c_cache[FM_SLOTS][FM_C_CACHE];
  * many different functions one label has. They live as long as the process. */
 static struct {
     struct fm_func *all;
-    struct fm_table by_identity, by_definition, label_counts;
+    struct fm_agent_table by_identity, by_definition, label_counts;
 } slots[FM_SLOTS];
 
 /* Stands in the C cache where nothing is cached, so that a lookup needs no NULL check. */
@@ -125,20 +125,20 @@ static struct fm_func *find_or_make(struct fm_collector *c, PyCodeObject *code)
 {
     uint64_t label = hash_label(code);
     uint64_t identity = hash_content(code, label);
-    struct fm_func *f = fm_table_find(&slots[c->slot].by_identity, identity);
+    struct fm_func *f = fm_agent_table_find(&slots[c->slot].by_identity, identity);
     if (f)
         return f;
-    uintptr_t twins = (uintptr_t)fm_table_find(&slots[c->slot].label_counts, label);
+    uintptr_t twins = (uintptr_t)fm_agent_table_find(&slots[c->slot].label_counts, label);
     if (twins >= MAX_TWINS) {
         identity = label;
-        f = fm_table_find(&slots[c->slot].by_identity, identity);
+        f = fm_agent_table_find(&slots[c->slot].by_identity, identity);
         if (f)
             return f;
     }
     f = new_func(c);
-    if (!f || !fm_table_set(&slots[c->slot].by_identity, identity, f))
+    if (!f || !fm_agent_table_set(&slots[c->slot].by_identity, identity, f))
         return NULL;
-    fm_table_set(&slots[c->slot].label_counts, label, (void *)(twins + 1));
+    fm_agent_table_set(&slots[c->slot].label_counts, label, (void *)(twins + 1));
     f->flags = code_flags(code);
     return f;
 }
@@ -156,7 +156,7 @@ struct fm_func *fm_function_of_new_code(struct fm_collector *c, PyCodeObject *co
 }
 
 /* The UTF-8 of a str; lone surrogates pass, as in marshal. `*ret_bytes` owns it if not NULL. */
-static struct fm_text utf8(PyObject *str, PyObject **ret_bytes)
+static struct fm_store_text utf8(PyObject *str, PyObject **ret_bytes)
 {
     Py_ssize_t len = 0;
     *ret_bytes = NULL;
@@ -170,15 +170,15 @@ static struct fm_text utf8(PyObject *str, PyObject **ret_bytes)
         }
     }
     PyErr_Clear();
-    return (struct fm_text){ text ? text : "", text ? (size_t)len : 0 };
+    return (struct fm_store_text){ text ? text : "", text ? (size_t)len : 0 };
 }
 
 static bool define_code(struct fm_collector *c, struct fm_func *f, PyCodeObject *code, uint32_t id)
 {
     PyObject *owners[3];
-    struct fm_text texts[3] = { utf8(code->co_name, &owners[0]),
-                                utf8(code->co_qualname, &owners[1]),
-                                utf8(code->co_filename, &owners[2]) };
+    struct fm_store_text texts[3] = { utf8(code->co_name, &owners[0]),
+                                      utf8(code->co_qualname, &owners[1]),
+                                      utf8(code->co_filename, &owners[2]) };
     if (texts[1].len == texts[0].len && memcmp(texts[1].bytes, texts[0].bytes, texts[0].len) == 0)
         texts[1].len = 0;
     uint64_t numbers[3] = { id, f->flags, (uint64_t)(uint32_t)code->co_firstlineno };
@@ -258,7 +258,7 @@ static char *c_name(PyObject *callable)
 static struct fm_func *make_c(struct fm_collector *c, PyObject *callable, const PyMethodDef *def)
 {
     struct fm_func *f = new_func(c);
-    if (!f || !fm_table_set(&slots[c->slot].by_definition, (uint64_t)(uintptr_t)def, f))
+    if (!f || !fm_agent_table_set(&slots[c->slot].by_definition, (uint64_t)(uintptr_t)def, f))
         return NULL;
     f->flags = FM_LIVE_FUNCTION_C;
     f->key = def;
@@ -270,7 +270,8 @@ static struct fm_func *make_c(struct fm_collector *c, PyObject *callable, const 
 struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,
                                      const PyMethodDef *def)
 {
-    struct fm_func *f = fm_table_find(&slots[c->slot].by_definition, (uint64_t)(uintptr_t)def);
+    struct fm_func *f =
+        fm_agent_table_find(&slots[c->slot].by_definition, (uint64_t)(uintptr_t)def);
     if (!f || f->meth != (const void *)def->ml_meth) {
         uint64_t since = fm_clock_ticks();
         struct fm_raised raised = fm_python_put_aside();
@@ -287,7 +288,7 @@ struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,
 
 static bool define_c(struct fm_collector *c, struct fm_func *f, uint32_t id)
 {
-    struct fm_text texts[3] = { { f->name, strlen(f->name) }, { "", 0 }, { "", 0 } };
+    struct fm_store_text texts[3] = { { f->name, strlen(f->name) }, { "", 0 }, { "", 0 } };
     uint64_t numbers[3] = { id, f->flags, 0 };
     if (c->keep_code && !f->owned)
         f->owned = PyUnicode_FromString(f->name);

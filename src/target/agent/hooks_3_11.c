@@ -75,13 +75,14 @@ static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject 
     return !c->lines_on || fm_lines_of(c, f, code) || c->calls;
 }
 
-static void enter(struct fm_collector *c, struct fm_thread *t, struct fm_func *f, const void *key)
+static void enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                  const void *key)
 {
     if (fm_enter(c, t, f, key) && c->lines_on)
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
 }
 
-static void leave(struct fm_collector *c, struct fm_thread *t, const void *key, uint64_t now)
+static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key, uint64_t now)
 {
     if (c->lines_on)
         fm_leave_with_line(c, t, key, now);
@@ -92,7 +93,7 @@ static void leave(struct fm_collector *c, struct fm_thread *t, const void *key, 
 static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
 {
     PyCodeObject *code = frame->f_code;
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, code);
     if (!t || !f || !is_recorded(c, f, code))
         return;
@@ -105,7 +106,7 @@ static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
 static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
                         uint64_t now)
 {
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, code);
     if (!t || !f || !is_recorded(c, f, code))
         return;
@@ -169,7 +170,7 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
     if (!c->c_calls || !PyCFunction_Check(arg))
         return;
     const PyMethodDef *def = ((PyCFunctionObject *)arg)->m_ml;
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_c(c, arg, def);
     if (!t || !f)
         return;
@@ -215,7 +216,7 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     PyCodeObject *code = frame->f_frame->f_code;
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
-        struct fm_thread *t = c->lines_on ? fm_collector_thread(c) : NULL;
+        struct fm_agent_thread *t = c->lines_on ? fm_collector_thread(c) : NULL;
         if (!t || t->top->key != (uintptr_t)code)
             continue;
         uint64_t now = fm_collector_now(c);
@@ -314,7 +315,7 @@ static void use_profile_functions(void)
 static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpreterFrame *frame,
                             PyCodeObject *code, uint64_t now)
 {
-    struct fm_thread *t = fm_current[c->slot];
+    struct fm_agent_thread *t = fm_current[c->slot];
     if (!t || t->top - t->base < depth)
         return; /* a profile event has closed it already */
     leave_frame(c, frame, code, now);
@@ -334,7 +335,7 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
     int count = source.count;
     for (int i = 0; i < count; i++) {
         enter_frame(source.collectors[i], frame);
-        struct fm_thread *t = fm_current[source.collectors[i]->slot];
+        struct fm_agent_thread *t = fm_current[source.collectors[i]->slot];
         depths[i] = t ? t->top - t->base : PTRDIFF_MAX;
     }
     PyObject *result = evaluate(thread, frame, throwflag);

@@ -23,7 +23,7 @@ struct statements {
 
 /* By hash of the file's name; a NULL-like marker for files that cannot be read. Shared by all
  * slots. */
-static struct fm_table files;
+static struct fm_agent_table files;
 static struct statements no_statements;
 
 /* ---- which lines belong together --------------------------------------------------------- */
@@ -63,13 +63,13 @@ static const struct statements *statements_of(PyCodeObject *code)
     const char *path = PyUnicode_AsUTF8(code->co_filename);
     uint64_t key = fm_mix64((uint64_t)PyObject_Hash(code->co_filename)) | 1;
     PyErr_Clear();
-    struct statements *s = fm_table_find(&files, key);
+    struct statements *s = fm_agent_table_find(&files, key);
     if (s)
         return s;
     s = path && path[0] != '<' ? read_statements(path) : NULL;
     if (!s)
         s = &no_statements;
-    fm_table_set(&files, key, s);
+    fm_agent_table_set(&files, key, s);
     return s;
 }
 
@@ -196,16 +196,16 @@ void fm_lines_halve(struct fm_live_line *line)
         line->buckets[i] /= 2;
 }
 
-uintptr_t fm_lines_abroad(struct fm_thread *t, const struct fm_live_line *line, int change)
+uintptr_t fm_lines_abroad(struct fm_agent_thread *t, const struct fm_live_line *line, int change)
 {
     uint64_t key = (uint64_t)(uintptr_t)line;
-    uintptr_t count = (uintptr_t)fm_table_find(&t->abroad, key) + (uintptr_t)change;
-    if (change && fm_table_set(&t->abroad, key, (void *)count))
+    uintptr_t count = (uintptr_t)fm_agent_table_find(&t->abroad, key) + (uintptr_t)change;
+    if (change && fm_agent_table_set(&t->abroad, key, (void *)count))
         t->abroad_open += (uintptr_t)change;
     return count;
 }
 
-bool fm_lines_make_room(struct fm_thread *t, uint32_t frames)
+bool fm_lines_make_room(struct fm_agent_thread *t, uint32_t frames)
 {
     size_t need = frames;
     if (t->lines_cap >= need)

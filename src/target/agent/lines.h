@@ -50,7 +50,7 @@ int fm_lines_mark(struct fm_collector *c, PyCodeObject *code);
 void fm_lines_reset(struct fm_func *f);
 
 /* Room for line frames beside the thread's stack; false without memory. */
-bool fm_lines_make_room(struct fm_thread *t, uint32_t frames);
+bool fm_lines_make_room(struct fm_agent_thread *t, uint32_t frames);
 
 struct fm_live_line *fm_lines_record(struct fm_collector *c, struct fm_func *f, int offset);
 
@@ -58,17 +58,17 @@ struct fm_live_line *fm_lines_record(struct fm_collector *c, struct fm_func *f, 
 void fm_lines_halve(struct fm_live_line *line);
 
 /* Count an activation of a line that another thread is on; how many this thread has now. */
-uintptr_t fm_lines_abroad(struct fm_thread *t, const struct fm_live_line *line, int change);
+uintptr_t fm_lines_abroad(struct fm_agent_thread *t, const struct fm_live_line *line, int change);
 
 /* One activation fewer; was it the outermost? */
-static inline bool fm_line_ends(struct fm_thread *t, struct fm_line_frame *lf)
+static inline bool fm_line_ends(struct fm_agent_thread *t, struct fm_line_frame *lf)
 {
     if (__builtin_expect(lf->abroad, 0))
         return fm_lines_abroad(t, lf->line, -1) == 0;
     return --lf->line->active == 0;
 }
 
-static inline void fm_line_close(struct fm_thread *t, struct fm_line_frame *lf, uint64_t now)
+static inline void fm_line_close(struct fm_agent_thread *t, struct fm_line_frame *lf, uint64_t now)
 {
     struct fm_live_line *line = lf->line;
     if (!line)
@@ -87,7 +87,7 @@ static inline void fm_line_close(struct fm_thread *t, struct fm_line_frame *lf, 
     lf->line = NULL;
 }
 
-static inline void fm_line_open(struct fm_thread *t, struct fm_line_frame *lf,
+static inline void fm_line_open(struct fm_agent_thread *t, struct fm_line_frame *lf,
                                 struct fm_live_line *line, uint64_t since)
 {
     uint32_t me = t->live->tid;
@@ -105,20 +105,20 @@ static inline void fm_line_open(struct fm_thread *t, struct fm_line_frame *lf,
 }
 
 /* The line on which a generator waited goes on: no new hit. */
-static inline void fm_line_resume(struct fm_thread *t, struct fm_line_frame *lf,
+static inline void fm_line_resume(struct fm_agent_thread *t, struct fm_line_frame *lf,
                                   const struct fm_pause *pause, uint64_t now)
 {
     fm_line_open(t, lf, pause->line, now);
     lf->last = pause->last_line;
 }
 
-static inline struct fm_line_frame *fm_line_frame_of(struct fm_thread *t)
+static inline struct fm_line_frame *fm_line_frame_of(struct fm_agent_thread *t)
 {
     return &t->lines[t->top - t->base];
 }
 
 /* The innermost call ends at `now`: close its line and charge its caller's. Before fm_leave(). */
-static inline void fm_line_leave(struct fm_thread *t, uint64_t now)
+static inline void fm_line_leave(struct fm_agent_thread *t, uint64_t now)
 {
     struct fm_line_frame *lf = fm_line_frame_of(t);
     fm_line_close(t, lf, now);
@@ -127,8 +127,8 @@ static inline void fm_line_leave(struct fm_thread *t, uint64_t now)
 }
 
 /* fm_leave() for calls that may have an open line. */
-static inline void fm_leave_with_line(struct fm_collector *c, struct fm_thread *t, const void *key,
-                                      uint64_t now)
+static inline void fm_leave_with_line(struct fm_collector *c, struct fm_agent_thread *t,
+                                      const void *key, uint64_t now)
 {
     if (__builtin_expect(t->top->key == (uintptr_t)key, 1))
         fm_line_leave(t, now);
@@ -136,8 +136,8 @@ static inline void fm_leave_with_line(struct fm_collector *c, struct fm_thread *
 }
 
 /* A line of the innermost call, which is one of `f`, begins at `now`. */
-static inline void fm_line_event(struct fm_collector *c, struct fm_thread *t, struct fm_func *f,
-                                 int number, uint64_t now)
+static inline void fm_line_event(struct fm_collector *c, struct fm_agent_thread *t,
+                                 struct fm_func *f, int number, uint64_t now)
 {
     struct fm_func_lines *map = f->lines;
     int offset = number - map->first;

@@ -9,7 +9,7 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
     struct fm_collector *c = fm_callback_collector(self);
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
     if (__builtin_expect(t && f, 1))
         fm_enter(c, t, f, args[0]);
@@ -23,7 +23,7 @@ PyObject *fm_monitoring_resume(PyObject *self, PyObject *const *args, size_t nar
     struct fm_collector *c = fm_callback_collector(self);
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
     if (__builtin_expect(t && f, 1))
         fm_resume(c, t, f, args[0], fm_python_frame());
@@ -37,7 +37,7 @@ static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, 
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     if (__builtin_expect(t != NULL, 1))
         fm_leave(c, t, args[0], now);
     Py_RETURN_NONE;
@@ -51,7 +51,7 @@ PyObject *fm_monitoring_yield(PyObject *self, PyObject *const *args, size_t narg
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     if (__builtin_expect(t != NULL, 1))
         fm_yield(c, t, args[0], fm_python_frame(), now);
     Py_RETURN_NONE;
@@ -66,7 +66,7 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargs, Py
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     if (!def)
         Py_RETURN_NONE;
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_c(c, args[2], def);
     if (__builtin_expect(t && f, 1))
         fm_enter(c, t, f, def);
@@ -83,7 +83,7 @@ static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargs
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     if (!def)
         Py_RETURN_NONE;
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     if (__builtin_expect(t != NULL, 1))
         fm_leave(c, t, def, now);
     Py_RETURN_NONE;

@@ -22,7 +22,7 @@ static PyObject *lines_start(PyObject *self, PyObject *const *args, size_t nargs
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
     PyCodeObject *code = (PyCodeObject *)args[0];
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     if (!t)
         Py_RETURN_NONE;
     struct fm_func *f = fm_function_of_code(c, code);
@@ -45,7 +45,7 @@ static PyObject *lines_line(PyObject *self, PyObject *const *args, size_t nargs,
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     if (!t || t->top->key != (uintptr_t)args[0])
         Py_RETURN_NONE; /* it began before we listened, or we do not now */
     struct fm_func *f = (struct fm_func *)(uintptr_t)t->top->func;
@@ -62,7 +62,7 @@ static PyObject *lines_return(PyObject *self, PyObject *const *args, size_t narg
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
-    struct fm_thread *t = fm_collector_thread(c);
+    struct fm_agent_thread *t = fm_collector_thread(c);
     /* Without --calls, unwinding is told of functions that were never entered here, too. */
     if (t && (c->calls || t->top->key == (uintptr_t)args[0]))
         fm_leave_with_line(c, t, args[0], now);
@@ -80,7 +80,7 @@ static PyObject *lines_throw(PyObject *self, PyObject *const *args, size_t nargs
         Py_RETURN_NONE;
     PyObject *result = fm_monitoring_resume(self, args, nargs, kwnames);
     /* 3.13 and later tell the line again into which an exception is thrown: no new visit. */
-    struct fm_thread *t = fm_current[c->slot];
+    struct fm_agent_thread *t = fm_current[c->slot];
     if (t)
         fm_line_frame_of(t)->last = 0;
     return result;
@@ -93,7 +93,7 @@ static PyObject *lines_call(PyObject *self, PyObject *const *args, size_t nargs,
     if (__builtin_expect(!c, 0))
         Py_RETURN_NONE;
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
-    struct fm_thread *t = def ? fm_collector_thread(c) : NULL;
+    struct fm_agent_thread *t = def ? fm_collector_thread(c) : NULL;
     struct fm_func *f = t ? fm_function_of_c(c, args[2], def) : NULL;
     if (f && fm_enter(c, t, f, def))
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
@@ -109,7 +109,7 @@ static PyObject *lines_c_return(PyObject *self, PyObject *const *args, size_t na
         Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
-    struct fm_thread *t = def ? fm_collector_thread(c) : NULL;
+    struct fm_agent_thread *t = def ? fm_collector_thread(c) : NULL;
     if (t)
         fm_leave_with_line(c, t, def, now);
     Py_RETURN_NONE;

@@ -9,11 +9,11 @@
 
 /* Of each slot: hashes of the files and texts noted in the current store. */
 static struct {
-    struct fm_table seen;
+    struct fm_agent_table seen;
     size_t text_bytes;
 } slots[FM_SLOTS];
 
-static uint64_t hash_text(uint64_t h, struct fm_text text)
+static uint64_t hash_text(uint64_t h, struct fm_store_text text)
 {
     for (size_t i = 0; i < text.len; i++)
         h = (h ^ (unsigned char)text.bytes[i]) * 0x100000001b3ULL;
@@ -23,17 +23,17 @@ static uint64_t hash_text(uint64_t h, struct fm_text text)
 /* True the first time, and if it could be remembered. */
 static bool first_time(struct fm_collector *c, uint64_t hash)
 {
-    if (fm_table_find(&slots[c->slot].seen, hash))
+    if (fm_agent_table_find(&slots[c->slot].seen, hash))
         return false;
-    return fm_table_set(&slots[c->slot].seen, hash, &slots);
+    return fm_agent_table_set(&slots[c->slot].seen, hash, &slots);
 }
 
-static bool is_generated(struct fm_text file)
+static bool is_generated(struct fm_store_text file)
 {
     return file.len && file.bytes[0] == '<';
 }
 
-void fm_sources_see_file(struct fm_collector *c, struct fm_text file)
+void fm_sources_see_file(struct fm_collector *c, struct fm_store_text file)
 {
     char path[4096];
     struct stat st;
@@ -50,7 +50,7 @@ void fm_sources_see_file(struct fm_collector *c, struct fm_text file)
     fm_store_define(&c->store, FM_LIVE_DEF_FILE, numbers, 2, &file, 1);
 }
 
-static bool text_of(PyObject *object, struct fm_text *ret_text)
+static bool text_of(PyObject *object, struct fm_store_text *ret_text)
 {
     Py_ssize_t len = 0;
     const char *bytes = NULL;
@@ -61,13 +61,13 @@ static bool text_of(PyObject *object, struct fm_text *ret_text)
         len = PyBytes_GET_SIZE(object);
     }
     PyErr_Clear();
-    *ret_text = (struct fm_text){ bytes, (size_t)len };
+    *ret_text = (struct fm_store_text){ bytes, (size_t)len };
     return bytes != NULL;
 }
 
 void fm_sources_see_compile(struct fm_collector *c, PyObject *args)
 {
-    struct fm_text source, file;
+    struct fm_store_text source, file;
     if (!PyTuple_Check(args) || PyTuple_GET_SIZE(args) < 2)
         return;
     struct fm_raised raised = fm_python_put_aside();
@@ -76,7 +76,7 @@ void fm_sources_see_compile(struct fm_collector *c, PyObject *args)
         if (source.len > MAX_TEXT_BYTES || slots[c->slot].text_bytes + source.len > MAX_ALL_BYTES) {
             c->store.header->lost[FM_LIVE_LOST_SOURCES]++;
         } else if (first_time(c, hash_text(hash_text(2, file), source))) {
-            struct fm_text texts[2] = { file, source };
+            struct fm_store_text texts[2] = { file, source };
             slots[c->slot].text_bytes += source.len;
             fm_store_define(&c->store, FM_LIVE_DEF_SOURCE, NULL, 0, texts, 2);
         }
@@ -86,6 +86,6 @@ void fm_sources_see_compile(struct fm_collector *c, PyObject *args)
 
 void fm_sources_reset(struct fm_collector *c)
 {
-    fm_table_release(&slots[c->slot].seen);
+    fm_agent_table_release(&slots[c->slot].seen);
     slots[c->slot].text_bytes = 0;
 }

@@ -11,7 +11,7 @@
 #include "target/agent/collector.h"
 
 /* Note the size and time of a source file, once per store. */
-void fm_sources_see_file(struct fm_collector *c, struct fm_text file);
+void fm_sources_see_file(struct fm_collector *c, struct fm_store_text file);
 
 /* Keep the text that is being compiled, if it has no file: the "compile" audit event. */
 void fm_sources_see_compile(struct fm_collector *c, PyObject *args);

@@ -21,7 +21,7 @@
 
 static struct fm_collector *running;
 static PyInterpreterState *interpreter; /* the one that is recorded; others are left alone */
-static struct fm_cost cost;
+static struct fm_calibration cost;
 
 struct fm_collector *fm_start_collector(void)
 {

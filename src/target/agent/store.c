@@ -236,7 +236,7 @@ struct fm_live_frame *fm_store_stack(struct fm_store *store, uint32_t frames, ui
     return (struct fm_live_frame *)(chunk + 1);
 }
 
-static uint8_t *put_text(uint8_t *out, struct fm_text text)
+static uint8_t *put_text(uint8_t *out, struct fm_store_text text)
 {
     out += fm_varint_put(out, text.len);
     if (text.len)
@@ -245,7 +245,7 @@ static uint8_t *put_text(uint8_t *out, struct fm_text text)
 }
 
 bool fm_store_define(struct fm_store *store, uint64_t kind, const uint64_t *numbers,
-                     size_t number_count, const struct fm_text *texts, size_t text_count)
+                     size_t number_count, const struct fm_store_text *texts, size_t text_count)
 {
     uint8_t scratch[FM_VARINT_MAX];
     uint64_t body = fm_varint_put(scratch, kind);
@@ -272,6 +272,6 @@ bool fm_store_define(struct fm_store *store, uint64_t kind, const uint64_t *numb
 
 bool fm_store_info(struct fm_store *store, const char *key, const char *value)
 {
-    struct fm_text texts[] = { { key, strlen(key) }, { value, strlen(value) } };
+    struct fm_store_text texts[] = { { key, strlen(key) }, { value, strlen(value) } };
     return fm_store_define(store, FM_LIVE_DEF_INFO, NULL, 0, texts, 2);
 }

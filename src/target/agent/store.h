@@ -51,12 +51,12 @@ struct fm_live_resumed *fm_store_resumed(struct fm_store *store, uint32_t node);
 struct fm_live_frame *fm_store_stack(struct fm_store *store, uint32_t frames, uint32_t *ret_number);
 
 /* A definition made of a kind, numbers, then texts (NULL text: empty). Returns false if dropped. */
-struct fm_text {
+struct fm_store_text {
     const char *bytes;
     size_t len;
 };
 bool fm_store_define(struct fm_store *store, uint64_t kind, const uint64_t *numbers,
-                     size_t number_count, const struct fm_text *texts, size_t text_count);
+                     size_t number_count, const struct fm_store_text *texts, size_t text_count);
 
 bool fm_store_info(struct fm_store *store, const char *key, const char *value);
 

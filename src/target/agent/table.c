@@ -12,18 +12,18 @@ static void *pages(size_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-static struct fm_table_slot *place_of(const struct fm_table *table, uint64_t key)
+static struct fm_agent_table_slot *place_of(const struct fm_agent_table *table, uint64_t key)
 {
     size_t mask = table->cap - 1;
-    size_t i = fm_table_home(table, key);
+    size_t i = fm_agent_table_home(table, key);
     while (table->slots[i].key && table->slots[i].key != key)
         i = (i + 1) & mask;
     return &table->slots[i];
 }
 
-static bool grow(struct fm_table *table)
+static bool grow(struct fm_agent_table *table)
 {
-    struct fm_table larger = { .cap = table->cap ? table->cap * 2 : FIRST_CAP };
+    struct fm_agent_table larger = { .cap = table->cap ? table->cap * 2 : FIRST_CAP };
     larger.slots = pages(larger.cap * sizeof *larger.slots);
     if (!larger.slots)
         return false;
@@ -31,27 +31,27 @@ static bool grow(struct fm_table *table)
         if (table->slots[i].key)
             *place_of(&larger, table->slots[i].key) = table->slots[i];
     larger.len = table->len;
-    fm_table_release(table);
+    fm_agent_table_release(table);
     *table = larger;
     return true;
 }
 
-bool fm_table_set(struct fm_table *table, uint64_t key, void *value)
+bool fm_agent_table_set(struct fm_agent_table *table, uint64_t key, void *value)
 {
     if (table->len * 2 >= table->cap && !grow(table))
         return false;
-    struct fm_table_slot *slot = place_of(table, key);
+    struct fm_agent_table_slot *slot = place_of(table, key);
     if (!slot->key)
         table->len++;
-    *slot = (struct fm_table_slot){ key, value };
+    *slot = (struct fm_agent_table_slot){ key, value };
     return true;
 }
 
-void fm_table_release(struct fm_table *table)
+void fm_agent_table_release(struct fm_agent_table *table)
 {
     if (table->slots)
         munmap(table->slots, table->cap * sizeof *table->slots);
-    *table = (struct fm_table){ 0 };
+    *table = (struct fm_agent_table){ 0 };
 }
 
 void *fm_agent_alloc(size_t bytes)

@@ -14,13 +14,13 @@
 #define FIRST_FRAMES 1024u
 #define MAX_TREES    4096u /* threads beyond these share one tree */
 
-__thread struct fm_thread *fm_current[FM_SLOTS] __attribute__((tls_model("initial-exec")));
+__thread struct fm_agent_thread *fm_current[FM_SLOTS] __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t ending;
 static bool prepared;
 
-static void close_calls(struct fm_collector *c, struct fm_thread *t, uint64_t now)
+static void close_calls(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now)
 {
     while (t->top > t->base) {
         if (c->lines_on)
@@ -30,7 +30,7 @@ static void close_calls(struct fm_collector *c, struct fm_thread *t, uint64_t no
     t->live->last_ticks = now;
 }
 
-static void look_at_cpu(struct fm_thread *t)
+static void look_at_cpu(struct fm_agent_thread *t)
 {
     struct timespec ts;
     if (clock_gettime(t->cpu_clock, &ts) < 0)
@@ -41,9 +41,9 @@ static void look_at_cpu(struct fm_thread *t)
 }
 
 /* Take `t` off its collector's list of running threads and keep its record for the next thread. */
-static void retire(struct fm_collector *c, struct fm_thread *t)
+static void retire(struct fm_collector *c, struct fm_agent_thread *t)
 {
-    struct fm_thread **link = &c->threads;
+    struct fm_agent_thread **link = &c->threads;
     while (*link && *link != t)
         link = &(*link)->next;
     if (*link)
@@ -59,7 +59,7 @@ static void thread_ends(void *unused)
     (void)unused;
     pthread_mutex_lock(&lock);
     for (int slot = 0; slot < FM_SLOTS; slot++) {
-        struct fm_thread *t = fm_current[slot];
+        struct fm_agent_thread *t = fm_current[slot];
         if (!t)
             continue;
         struct fm_collector *c = t->collector;
@@ -92,12 +92,12 @@ static void after_fork_in_parent(void)
 }
 
 /* The other threads are not in the child: their records are free, their variables are not ours. */
-static void keep_only(struct fm_collector *c, struct fm_thread *own)
+static void keep_only(struct fm_collector *c, struct fm_agent_thread *own)
 {
-    struct fm_thread *all = c->threads;
+    struct fm_agent_thread *all = c->threads;
     c->threads = NULL;
     while (all) {
-        struct fm_thread *t = all;
+        struct fm_agent_thread *t = all;
         all = t->next;
         if (t == own) {
             t->next = NULL;
@@ -152,7 +152,7 @@ static struct fm_live_node *root_of_new_thread(struct fm_collector *c)
     return root ? root : c->overflow_root;
 }
 
-static bool give_stack(struct fm_collector *c, struct fm_thread *t, uint32_t frames)
+static bool give_stack(struct fm_collector *c, struct fm_agent_thread *t, uint32_t frames)
 {
     uint32_t number;
     struct fm_live_frame *stack = fm_store_stack(&c->store, frames, &number);
@@ -168,7 +168,7 @@ static bool give_stack(struct fm_collector *c, struct fm_thread *t, uint32_t fra
     return true;
 }
 
-bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t)
+bool fm_thread_grow(struct fm_collector *c, struct fm_agent_thread *t)
 {
     int saved_errno = errno;
     uint32_t frames = (uint32_t)(t->limit - t->base) * 2;
@@ -179,7 +179,7 @@ bool fm_thread_grow(struct fm_collector *c, struct fm_thread *t)
     return ok;
 }
 
-static bool fill_record(struct fm_collector *c, struct fm_thread *t)
+static bool fill_record(struct fm_collector *c, struct fm_agent_thread *t)
 {
     uint32_t id;
     struct fm_live_node *root = root_of_new_thread(c);
@@ -201,7 +201,7 @@ static bool fill_record(struct fm_collector *c, struct fm_thread *t)
         return false;
     t->base[0] = (struct fm_live_frame){ .node = (uintptr_t)root };
     t->collector = c;
-    fm_table_release(&t->abroad); /* it names lines of its last owner */
+    fm_agent_table_release(&t->abroad); /* it names lines of its last owner */
     t->abroad_open = 0;
     if (pthread_getcpuclockid(pthread_self(), &t->cpu_clock))
         t->cpu_clock = CLOCK_THREAD_CPUTIME_ID;
@@ -209,9 +209,9 @@ static bool fill_record(struct fm_collector *c, struct fm_thread *t)
     return true;
 }
 
-static struct fm_thread *attach_locked(struct fm_collector *c)
+static struct fm_agent_thread *attach_locked(struct fm_collector *c)
 {
-    struct fm_thread *t = c->free_threads;
+    struct fm_agent_thread *t = c->free_threads;
     if (t)
         c->free_threads = t->next;
     else
@@ -228,11 +228,11 @@ static struct fm_thread *attach_locked(struct fm_collector *c)
     return t;
 }
 
-struct fm_thread *fm_thread_attach(struct fm_collector *c)
+struct fm_agent_thread *fm_thread_attach(struct fm_collector *c)
 {
     int saved_errno = errno;
     uint64_t since = fm_clock_ticks();
-    struct fm_thread *t = NULL;
+    struct fm_agent_thread *t = NULL;
     if (c->forked)
         fm_fork_begin(c);
     if (c->store.header) {
@@ -254,7 +254,7 @@ void fm_threads_detach_all(struct fm_collector *c)
     uint64_t now = fm_collector_now(c); /* before the lock: a timer may run the program's code */
     pthread_mutex_lock(&lock);
     while (c->threads) {
-        struct fm_thread *t = c->threads;
+        struct fm_agent_thread *t = c->threads;
         if (!c->forked && c->store.header) {
             look_at_cpu(t);
             close_calls(c, t, now);
@@ -267,7 +267,7 @@ void fm_threads_detach_all(struct fm_collector *c)
 void fm_threads_look(struct fm_collector *c)
 {
     pthread_mutex_lock(&lock);
-    for (struct fm_thread *t = c->threads; t && !c->forked && c->store.header; t = t->next)
+    for (struct fm_agent_thread *t = c->threads; t && !c->forked && c->store.header; t = t->next)
         look_at_cpu(t);
     pthread_mutex_unlock(&lock);
 }
@@ -295,7 +295,7 @@ static PyObject *threading_name(void)
     return found;
 }
 
-void fm_thread_learn_name(struct fm_thread *t)
+void fm_thread_learn_name(struct fm_agent_thread *t)
 {
     struct fm_raised raised = fm_python_put_aside();
     PyObject *name = threading_name();

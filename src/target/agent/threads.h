@@ -20,6 +20,6 @@ void fm_threads_detach_all(struct fm_collector *c);
 void fm_threads_look(struct fm_collector *c);
 
 /* Put the name that `threading` gives the current thread into its record, if it has one by now. */
-void fm_thread_learn_name(struct fm_thread *t);
+void fm_thread_learn_name(struct fm_agent_thread *t);
 
 #endif

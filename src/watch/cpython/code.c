@@ -19,7 +19,7 @@ enum { FILE_NAME, NAME, QUALNAME, TABLE, BYTECODE, N_PIECES };
 
 static const char type_name[] = "code";
 
-struct reading {
+struct code_reading {
     const struct fm_remote *remote;
     const struct fm_layout *layout;
     struct fm_code *code;
@@ -101,7 +101,7 @@ bool fm_code_has_tails(const struct fm_code *code, uint8_t tails[2][FM_CODE_TAIL
 }
 
 /* What stands in the object itself. */
-static int take_head(struct reading *r)
+static int take_head(struct code_reading *r)
 {
     const struct fm_layout *layout = r->layout;
     struct fm_code *code = r->code;
@@ -122,7 +122,7 @@ static int take_head(struct reading *r)
 
 /* At the end of each read: is it still the same? While its parts were read it may have died, and they be those of
  * another. */
-static struct fm_span head_again(struct reading *r)
+static struct fm_span head_again(struct code_reading *r)
 {
     return (struct fm_span){ r->code->at, r->again, r->layout->code_size };
 }
@@ -139,7 +139,7 @@ static struct fm_code_tail tail_of(const struct fm_piece *text)
 }
 
 /* All has been read: is it of one code object? */
-static int compare_again(struct reading *r)
+static int compare_again(struct code_reading *r)
 {
     bool same = fm_code_identity(r->layout, r->again) == r->code->identity;
     if (fm_code_compares_tails(r->layout)) {
@@ -150,7 +150,7 @@ static int compare_again(struct reading *r)
 }
 
 /* Second read: the name of the type, the heads of the objects pointed to, the bytecode. */
-static int read_parts(struct reading *r)
+static int read_parts(struct code_reading *r)
 {
     const struct fm_layout *layout = r->layout;
     const uint32_t at[N_PIECES] = {
@@ -178,7 +178,7 @@ static int read_parts(struct reading *r)
 }
 
 /* The ends of name and file name, once more. Returns how many spans that takes. */
-static int add_tails(struct reading *r, struct fm_span *spans)
+static int add_tails(struct code_reading *r, struct fm_span *spans)
 {
     const struct fm_piece *texts[] = { &r->pieces[NAME], &r->pieces[FILE_NAME] };
     int n = 0;
@@ -191,7 +191,7 @@ static int add_tails(struct reading *r, struct fm_span *spans)
 }
 
 /* Third read, if need be: what did not fit into the second, and whether it is a code object at all. */
-static int read_rests(struct reading *r)
+static int read_rests(struct code_reading *r)
 {
     struct fm_span spans[N_PIECES + 4];
     char name[sizeof type_name] = "";
@@ -221,7 +221,7 @@ static int read_rests(struct reading *r)
     return r->is_code || memcmp(name, type_name, sizeof name) == 0 ? 0 : -EINVAL;
 }
 
-static void take_pieces(struct reading *r)
+static void take_pieces(struct code_reading *r)
 {
     struct fm_code *code = r->code;
     code->file = fm_piece_utf8(&r->pieces[FILE_NAME], MAX_NAME_BYTES);
@@ -240,7 +240,7 @@ static void take_pieces(struct reading *r)
 
 /* Free-threaded 3.14+: where each thread's own copy of the bytecode lies: a count, then pointers.
  * Copies made later are not known; who meets one reads the code object again. */
-static void read_copies(struct reading *r)
+static void read_copies(struct code_reading *r)
 {
     if (r->layout->code_tlbc == FM_ABSENT)
         return;
@@ -265,11 +265,11 @@ int fm_code_read(struct fm_code *code, const struct fm_remote *remote,
     int r = fm_remote_read(remote, at, head, layout->code_size);
     if (r < 0)
         return r;
-    struct reading reading = { .remote = remote,
-                               .layout = layout,
-                               .code = code,
-                               .head = head,
-                               .again = head + layout->code_size };
+    struct code_reading reading = { .remote = remote,
+                                    .layout = layout,
+                                    .code = code,
+                                    .head = head,
+                                    .again = head + layout->code_size };
     if ((r = take_head(&reading)) == 0) {
         reading.is_code = type && code->type == type;
         if ((r = read_parts(&reading)) == 0 && (r = read_rests(&reading)) == 0)
@@ -341,7 +341,7 @@ bool fm_code_offset(const struct fm_code *code, const struct fm_layout *layout, 
 struct fm_position fm_code_position(const struct fm_code *code, const struct fm_layout *layout,
                                     int32_t offset)
 {
-    struct fm_linetable table;
+    struct fm_linetable_cursor table;
     struct fm_linetable_entry entry;
     fm_linetable_init(&table, layout->table, code->table, code->table_len, code->first_line,
                       code->bytecode_len);

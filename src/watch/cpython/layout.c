@@ -136,7 +136,7 @@ static uint32_t width_of(const struct fm_layout *layout, const struct field *fie
 }
 
 /* The groups of which a whole head is read at once, and how large it may be. */
-static const struct group {
+static const struct head_group {
     const char *prefix;
     size_t size_at;
     uint32_t max_bytes;
@@ -149,7 +149,7 @@ static const struct group {
     { "object_", offsetof(struct fm_layout, object_size), MAX_BYTES },
 };
 
-static const struct group *group_of(const struct field *field)
+static const struct head_group *group_of(const struct field *field)
 {
     for (size_t i = 0; i < FM_COUNT(groups); i++)
         if (strncmp(field->name, groups[i].prefix, strlen(groups[i].prefix)) == 0 &&
@@ -163,7 +163,7 @@ static void measure_heads(struct fm_layout *layout)
 {
     layout->interp_size = layout->thread_size = layout->frame_size = layout->code_size = 0;
     for (size_t i = 0; i < FM_COUNT(fields); i++) {
-        const struct group *group = group_of(&fields[i]);
+        const struct head_group *group = group_of(&fields[i]);
         uint32_t value = value_of(layout, &fields[i]);
         if (!group || value == FM_ABSENT || strcmp(group->prefix, "gil_") == 0 ||
             strcmp(group->prefix, "object_") == 0)
@@ -181,7 +181,7 @@ int fm_layout_check(const struct fm_layout *layout, struct fm_error *err)
         uint32_t value = value_of(layout, field);
         if (value == FM_ABSENT)
             continue;
-        const struct group *group = group_of(field);
+        const struct head_group *group = group_of(field);
         uint64_t end = (uint64_t)value + width_of(layout, field);
         uint64_t max = MAX_BYTES;
         if (group)

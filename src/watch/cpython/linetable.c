@@ -2,10 +2,10 @@
  * lnotab_notes.txt (3.9, 3.10) and locations.md or code_objects.md (3.11+). */
 #include "watch/cpython/linetable.h"
 
-void fm_linetable_init(struct fm_linetable *table, enum fm_table_kind kind, const uint8_t *bytes,
-                       uint32_t len, uint32_t first_line, uint32_t code_len)
+void fm_linetable_init(struct fm_linetable_cursor *table, enum fm_table_kind kind,
+                       const uint8_t *bytes, uint32_t len, uint32_t first_line, uint32_t code_len)
 {
-    *table = (struct fm_linetable){
+    *table = (struct fm_linetable_cursor){
         .kind = kind,
         .at = bytes,
         .stop = bytes + len,
@@ -19,13 +19,13 @@ static uint32_t as_line(int64_t line)
     return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
 }
 
-static uint32_t byte_or_zero(struct fm_linetable *table)
+static uint32_t byte_or_zero(struct fm_linetable_cursor *table)
 {
     return table->at < table->stop ? *table->at++ : 0;
 }
 
 /* Pairs: so many bytes after the start of the entry before, so many lines on (signed). */
-static bool next_lnotab(struct fm_linetable *table, struct fm_linetable_entry *entry)
+static bool next_lnotab(struct fm_linetable_cursor *table, struct fm_linetable_entry *entry)
 {
     if (table->offset >= table->code_len)
         return false;
@@ -48,7 +48,7 @@ static bool next_lnotab(struct fm_linetable *table, struct fm_linetable_entry *e
 }
 
 /* Pairs: the length of this entry in bytes, its line relative to the one before (−128: no line). */
-static bool next_pep626(struct fm_linetable *table, struct fm_linetable_entry *entry)
+static bool next_pep626(struct fm_linetable_cursor *table, struct fm_linetable_entry *entry)
 {
     while (table->stop - table->at >= 2) {
         uint32_t len = table->at[0];
@@ -68,7 +68,7 @@ static bool next_pep626(struct fm_linetable *table, struct fm_linetable_entry *e
 }
 
 /* Six bits a byte, least significant first; bit 6: more follow. */
-static uint32_t varint(struct fm_linetable *table)
+static uint32_t varint(struct fm_linetable_cursor *table)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift <= 30; shift += 6) {
@@ -80,7 +80,7 @@ static uint32_t varint(struct fm_linetable *table)
     return value > INT32_MAX ? INT32_MAX : (uint32_t)value;
 }
 
-static int64_t signed_varint(struct fm_linetable *table)
+static int64_t signed_varint(struct fm_linetable_cursor *table)
 {
     uint32_t value = varint(table);
     return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
@@ -89,7 +89,7 @@ static int64_t signed_varint(struct fm_linetable *table)
 /* The forms of PEP 657, by the four bits that tell them. */
 enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
 
-static struct fm_position position_pep657(struct fm_linetable *table, unsigned form)
+static struct fm_position position_pep657(struct fm_linetable_cursor *table, unsigned form)
 {
     struct fm_position p = { 0 };
     if (form == NONE)
@@ -117,7 +117,7 @@ static struct fm_position position_pep657(struct fm_linetable *table, unsigned f
 }
 
 /* One byte with bit 7 set (form and length in code units), then bytes without it. */
-static bool next_pep657(struct fm_linetable *table, struct fm_linetable_entry *entry)
+static bool next_pep657(struct fm_linetable_cursor *table, struct fm_linetable_entry *entry)
 {
     if (table->at >= table->stop)
         return false;
@@ -130,7 +130,7 @@ static bool next_pep657(struct fm_linetable *table, struct fm_linetable_entry *e
     return true;
 }
 
-bool fm_linetable_next(struct fm_linetable *table, struct fm_linetable_entry *ret_entry)
+bool fm_linetable_next(struct fm_linetable_cursor *table, struct fm_linetable_entry *ret_entry)
 {
     switch (table->kind) {
     case FM_TABLE_LNOTAB:

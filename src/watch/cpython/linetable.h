@@ -19,7 +19,7 @@ struct fm_linetable_entry {
 };
 
 /* Goes through a table in order. */
-struct fm_linetable {
+struct fm_linetable_cursor {
     enum fm_table_kind kind;
     const uint8_t *at, *stop;
     uint32_t code_len; /* where lnotab's last entry ends */
@@ -27,10 +27,10 @@ struct fm_linetable {
     int64_t line;      /* of the entry before */
 };
 
-void fm_linetable_init(struct fm_linetable *table, enum fm_table_kind kind, const uint8_t *bytes,
-                       uint32_t len, uint32_t first_line, uint32_t code_len);
+void fm_linetable_init(struct fm_linetable_cursor *table, enum fm_table_kind kind,
+                       const uint8_t *bytes, uint32_t len, uint32_t first_line, uint32_t code_len);
 
 /* The next entry, none of them empty; false at the end. */
-bool fm_linetable_next(struct fm_linetable *table, struct fm_linetable_entry *ret_entry);
+bool fm_linetable_next(struct fm_linetable_cursor *table, struct fm_linetable_entry *ret_entry);
 
 #endif

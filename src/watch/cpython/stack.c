@@ -113,14 +113,14 @@ static bool is_python(const struct fm_layout *l, const struct fm_stack_frame *fr
 /* The last piece of memory that was read. Since 3.11 the frames of a thread lie side by side, the
  * older ones below: so a walk takes a few reads instead of one per frame, and sees nearly one
  * instant. */
-struct piece {
+struct memory_piece {
     fm_addr from;
     size_t len;
     unsigned char bytes[16384];
 };
 
 static const unsigned char *frame_bytes(const struct fm_layout *l, const struct fm_remote *remote,
-                                        fm_addr at, struct piece *piece)
+                                        fm_addr at, struct memory_piece *piece)
 {
     if (piece->len && at >= piece->from && at - piece->from <= piece->len - l->frame_size)
         return piece->bytes + (at - piece->from);
@@ -140,7 +140,7 @@ static const unsigned char *frame_bytes(const struct fm_layout *l, const struct 
 static void walk(const struct fm_layout *l, const struct fm_remote *remote, fm_addr at,
                  struct fm_stack *stack)
 {
-    struct piece piece = { 0 };
+    struct memory_piece piece = { 0 };
     struct fm_map known = { 0 };
     stack->len = 0;
     stack->partial = false;

@@ -54,14 +54,14 @@ static bool take_notes(struct fm_thread_id *threads, size_t n, const struct inde
 }
 
 /* How well a place suits. */
-struct place {
+struct candidate {
     uint32_t hits;   /* different threads of the process there */
     uint32_t misses; /* other numbers, or one of them once more */
     bool wrong;      /* it contradicts a number that is known */
     bool main;       /* the process's first thread is there */
 };
 
-static bool suits_better(const struct place *places, int a, int b)
+static bool suits_better(const struct candidate *places, int a, int b)
 {
     if (places[a].hits != places[b].hits)
         return places[a].hits > places[b].hits;
@@ -73,8 +73,8 @@ static bool suits_better(const struct place *places, int a, int b)
 }
 
 /* Place number `p` has this word in the record of `thread`. */
-static void judge(struct place *place, uint64_t p, int32_t word, const struct fm_thread_id *thread,
-                  const struct index *index, struct fm_map *seen)
+static void judge(struct candidate *place, uint64_t p, int32_t word,
+                  const struct fm_thread_id *thread, const struct index *index, struct fm_map *seen)
 {
     const struct fm_tid *tid = word > 0 ? tid_of_inner(index, (uint64_t)word) : NULL;
     bool is_new = false;
@@ -90,7 +90,7 @@ static void judge(struct place *place, uint64_t p, int32_t word, const struct fm
 static int find_place(const struct fm_remote *remote, const struct fm_thread_id *threads, size_t n,
                       const struct index *index)
 {
-    struct place places[PLACES] = { { 0 } };
+    struct candidate places[PLACES] = { { 0 } };
     struct fm_map seen = { 0 };
     int best = -1;
     for (size_t i = 0; i < n && i < MAX_RECORDS; i++) {

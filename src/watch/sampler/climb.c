@@ -9,7 +9,7 @@
 #define HIGHEST_ADDRESS (1ull << 56) /* of a user's memory on any machine */
 
 /* The words of a frame that the climb looks at. */
-struct frame {
+struct frame_words {
     fm_addr previous, code;
     uint64_t instr;
     uint8_t owner;
@@ -39,7 +39,7 @@ static enum fm_climb_memory word_at(struct fm_climb *climb, const struct fm_clim
 }
 
 static enum fm_climb_memory frame_at(struct fm_climb *climb, const struct fm_climb_ground *g,
-                                     fm_addr at, struct frame *f)
+                                     fm_addr at, struct frame_words *f)
 {
     const struct fm_layout *l = g->layout;
     uint8_t bytes[MAX_FRAME_BYTES];
@@ -64,7 +64,7 @@ static enum fm_climb_memory frame_at(struct fm_climb *climb, const struct fm_cli
 }
 
 static enum fm_climb_code code_of(struct fm_climb *climb, const struct fm_climb_ground *g,
-                                  const struct frame *f, struct fm_raw_frame *ret)
+                                  const struct frame_words *f, struct fm_raw_frame *ret)
 {
     if (!f->code || f->code & 7)
         return FM_CODE_MISFIT;
@@ -82,7 +82,7 @@ static enum fm_climb_result wants(enum fm_climb_memory answer)
 static enum fm_climb_result is_frame(struct fm_climb *climb, const struct fm_climb_ground *g,
                                      fm_addr at, bool *ret)
 {
-    struct frame f;
+    struct frame_words f;
     struct fm_raw_frame raw;
     *ret = !at; /* nothing runs */
     enum fm_climb_memory answer = at ? frame_at(climb, g, at, &f) : FM_MEMORY_NONE;
@@ -149,7 +149,7 @@ static enum fm_climb_result end(struct fm_climb *climb, const struct fm_climb_gr
 /* Rules 2 to 5, of the frame at `climb->at`. FM_CLIMB_WHOLE: it is done with. */
 static enum fm_climb_result pass(struct fm_climb *climb, const struct fm_climb_ground *g)
 {
-    struct frame f;
+    struct frame_words f;
     struct fm_raw_frame raw;
     enum fm_climb_memory answer = frame_at(climb, g, climb->at, &f);
     if (answer != FM_MEMORY_HERE)

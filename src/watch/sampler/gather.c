@@ -14,7 +14,7 @@
 #define LATE_PERCENT 10u /* of them that may be late without a word */
 
 /* Where an instruction stands, and whose it is; decoded once. */
-struct place {
+struct code_place {
     uint32_t func;
     struct fm_position at;
 };
@@ -26,7 +26,7 @@ struct gather {
     uint32_t process;
     FM_VEC(uint32_t) threads;   /* place in the account → thread of the profile, or FM_NONE */
     FM_VEC(uint32_t) functions; /* number of a code → function */
-    FM_VEC(struct place) places;
+    FM_VEC(struct code_place) places;
     struct fm_map place_of; /* (code, offset) → place */
     struct fm_map nodes;    /* (parent, function) → node */
     struct fm_map lines;    /* (function, line) → row in `rows` */
@@ -55,15 +55,15 @@ static void add_functions(struct gather *g)
     }
 }
 
-static const struct place *place_of(struct gather *g, const struct fm_raw_frame *frame)
+static const struct code_place *place_of(struct gather *g, const struct fm_raw_frame *frame)
 {
     bool is_new;
     uint32_t *at = fm_map_at(&g->place_of, fm_map_pair(frame->code, (uint32_t)frame->offset),
                              (uint32_t)g->places.len, &is_new);
     if (is_new) {
-        struct place place = { g->functions.data[frame->code],
-                               fm_code_position(&g->a->codes.data[frame->code]->code,
-                                                &g->t->runtime.layout, frame->offset) };
+        struct code_place place = { g->functions.data[frame->code],
+                                    fm_code_position(&g->a->codes.data[frame->code]->code,
+                                                     &g->t->runtime.layout, frame->offset) };
         fm_vec_push(&g->places, place);
     }
     return &g->places.data[*at];
@@ -109,7 +109,7 @@ static uint32_t node_of(struct gather *g, const struct fm_tally_row *row)
     return node;
 }
 
-static uint32_t line_row(struct gather *g, const struct place *place)
+static uint32_t line_row(struct gather *g, const struct code_place *place)
 {
     bool is_new;
     uint32_t *at = fm_map_at(&g->lines, fm_map_pair(place->func, place->at.line),
@@ -139,7 +139,7 @@ static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t 
 {
     g->seen.len = 0;
     for (uint32_t i = 0; i < row->n; i++) {
-        const struct place *place = place_of(g, &g->a->tally.frames.data[row->first + i]);
+        const struct code_place *place = place_of(g, &g->a->tally.frames.data[row->first + i]);
         uint32_t at = line_row(g, place);
         struct fm_line *line = &g->rows.data[at];
         if (i == 0) {
@@ -155,7 +155,7 @@ static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t 
 
 static void add_spot(struct gather *g, const struct fm_tally_row *row, int64_t samples, int64_t ns)
 {
-    const struct place *place = place_of(g, &g->a->tally.frames.data[row->first]);
+    const struct code_place *place = place_of(g, &g->a->tally.frames.data[row->first]);
     struct fm_spot spot = { .process = g->process,
                             .func = place->func,
                             .line = place->at.line,
@@ -188,7 +188,7 @@ static void add_row(struct gather *g, const struct fm_tally_row *row)
 
 static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
 {
-    const struct place *place = place_of(g, &wait->where);
+    const struct code_place *place = place_of(g, &wait->where);
     struct fm_wait out = { .process = g->process,
                            .func = place->func,
                            .line = place->at.line,
@@ -196,7 +196,7 @@ static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
                            .samples = (int64_t)wait->samples,
                            .ns = (int64_t)wait->ns };
     if (wait->detail == FM_TALLY_HOLDER) {
-        const struct place *held = place_of(g, &wait->held_at);
+        const struct code_place *held = place_of(g, &wait->held_at);
         fm_autobuffer text = FM_BUFFER_INIT;
         const struct fm_function *f = &g->p->functions.data[held->func];
         const char *holder = g->a->threads.data[wait->holder].name;

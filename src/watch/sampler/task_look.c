@@ -30,7 +30,7 @@ static bool row_of(struct fm_target *t, const struct fm_task *task, uint32_t thr
     return t->task_stack.len > 0;
 }
 
-struct reading {
+struct task_reading {
     struct fm_target *t;
     fm_addr thread;
     int status;
@@ -38,14 +38,14 @@ struct reading {
 
 static void read_tasks(void *data, const struct fm_remote *remote)
 {
-    struct reading *r = data;
+    struct task_reading *r = data;
     r->status = fm_task_reader_stacks(r->t->tasks, remote, r->thread, &r->t->task_list);
 }
 
 /* Of the thread as it was looked at: still without having run since, if possible. */
 static bool read(struct fm_target *t, struct fm_watched_thread *th)
 {
-    struct reading r = { .t = t, .thread = th->look.thread };
+    struct task_reading r = { .t = t, .thread = th->look.thread };
     const struct fm_watched_interp *interp = fm_thread_interp(t, th);
     bool gil_is_known = th->proof != FM_PROOF_GIL || (interp && interp->holder);
     enum fm_proof proof =

@@ -115,13 +115,14 @@ static uint64_t native_of(const struct fm_target *t, const uint8_t *bytes)
 }
 
 /* A thread state that was found in the lists of an interpreter. */
-struct found {
+struct listed_state {
     fm_addr at, interp;
     uint64_t ident, native;
     bool begun;
 };
 
-static void add_thread(struct fm_target *t, const struct found *found, pid_t tid, uint64_t now_ns)
+static void add_thread(struct fm_target *t, const struct listed_state *found, pid_t tid,
+                       uint64_t now_ns)
 {
     struct fm_watched_thread *th = add(t, now_ns);
     th->look.thread = found->at;
@@ -213,7 +214,7 @@ void fm_threads_drop_ended(struct fm_target *t)
 
 /* One walk through the lists of thread states. */
 struct listing {
-    FM_VEC(struct found) found;
+    FM_VEC(struct listed_state) found;
     struct fm_map
         visited; /* addresses: a list that was changed while it was read may be a circle */
     bool whole;  /* every list was read to its end */
@@ -238,8 +239,9 @@ static void list_threads_of(struct fm_target *t, fm_addr interp, fm_addr at, str
             return;
         }
         /* Until a new thread runs, its state names the thread that made it. */
-        struct found found = { at, interp, word(bytes, l->thread_id), native_of(t, bytes),
-                               l->thread_chunk == FM_ABSENT || word(bytes, l->thread_chunk) };
+        struct listed_state found = { at, interp, word(bytes, l->thread_id), native_of(t, bytes),
+                                      l->thread_chunk == FM_ABSENT ||
+                                          word(bytes, l->thread_chunk) };
         fm_vec_push(&list->found, found);
         newer = at;
         at = word(bytes, l->thread_next);
@@ -247,7 +249,7 @@ static void list_threads_of(struct fm_target *t, fm_addr interp, fm_addr at, str
 }
 
 /* A thread state can be freed and another made in its place, even with the same pthread_t. */
-static bool is_same(const struct fm_watched_thread *th, const struct found *found)
+static bool is_same(const struct fm_watched_thread *th, const struct listed_state *found)
 {
     return th->ident == found->ident && th->native == found->native &&
            th->look.interp == found->interp;
@@ -261,7 +263,7 @@ static struct fm_thread_id *ids_of(struct fm_target *t, const struct listing *li
     struct fm_tids tids = { 0 };
     fm_process_tids(t->pid, &tids);
     for (size_t i = 0; i < n; i++) {
-        const struct found *found = &list->found.data[i];
+        const struct listed_state *found = &list->found.data[i];
         ids[i] = (struct fm_thread_id){ .ident = found->ident, .native = found->native };
         if (i + 1 == n || found[1].interp != found->interp) {
             fm_thread_ids_find(&t->remote, ids + first, i + 1 - first, &tids);
@@ -280,7 +282,7 @@ static void take_found(struct fm_target *t, struct listing *list, bool *seen)
     for (size_t i = 0; i < t->live.len; i++)
         fm_map_at(&by_state, t->live.data[i]->look.thread, (uint32_t)i, NULL);
     for (size_t i = 0; i < list->found.len; i++) {
-        const struct found *found = &list->found.data[i];
+        const struct listed_state *found = &list->found.data[i];
         const uint32_t *place = fm_map_find(&by_state, found->at);
         if (place && is_same(t->live.data[*place], found)) {
             seen[*place] = true;
