@@ -14,8 +14,6 @@ import pythons
 REPO = Path(__file__).resolve().parents[2]
 FATHOM = os.environ.get("FATHOM") or str(REPO / "build" / "fathom")
 PACKAGE = str(Path(FATHOM).resolve().parent / "python")
-VERSIONS = ["3.11", "3.12", "3.13", "3.14", "3.15"]
-SAMPLED_VERSIONS = ["3.9", "3.10", *VERSIONS]
 
 
 def pytest_sessionstart(session):
@@ -24,7 +22,7 @@ def pytest_sessionstart(session):
         pytest.exit(f"required Pythons are not here: {' '.join(missing)}", returncode=3)
 
 
-@pytest.fixture(params=VERSIONS)
+@pytest.fixture(params=pythons.VERSIONS)
 def python(request):
     """The path of an interpreter; the test runs once for each version of the matrix."""
     path = pythons.interpreters().get(request.param)
@@ -33,7 +31,7 @@ def python(request):
     return path
 
 
-@pytest.fixture(params=SAMPLED_VERSIONS, scope="module")
+@pytest.fixture(params=pythons.SAMPLED_VERSIONS, scope="module")
 def any_python(request):
     """As `python`, with the older versions that are only watched from outside. Tests of a module
     come version by version, so that they can share one running program."""

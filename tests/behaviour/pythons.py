@@ -16,11 +16,18 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "pythons"
 REQUIRED = os.environ.get("FATHOM_REQUIRE_PYTHONS", "").split()
 
 
+def ask(*words: str) -> str:
+    return subprocess.run([sys.executable, str(TOOL), *words], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout
+
+
+VERSIONS = ask("versions").split()
+SAMPLED_VERSIONS = ask("versions", "--all").split()  # with those that are only watched from outside
+
+
 @functools.lru_cache(maxsize=None)
-def found() -> tuple[tuple[str, str], ...]:
-    listing = subprocess.run([sys.executable, str(TOOL), "list"], check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
-    return tuple(tuple(line.split(" ", 1)) for line in listing.splitlines())
+def found(*options: str) -> tuple[tuple[str, str], ...]:
+    return tuple(tuple(line.split(" ", 1)) for line in ask("list", *options).splitlines())
 
 
 def interpreters() -> dict[str, str]:
@@ -28,16 +35,9 @@ def interpreters() -> dict[str, str]:
     return dict(found())
 
 
-@functools.lru_cache(maxsize=None)
-def found_any() -> tuple[tuple[str, str], ...]:
-    listing = subprocess.run([sys.executable, str(TOOL), "list", "--all"], check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
-    return tuple(tuple(line.split(" ", 1)) for line in listing.splitlines())
-
-
 def sampled() -> dict[str, str]:
     """The same with the older versions, which Fathom only watches from outside."""
-    return dict(found_any())
+    return dict(found("--all"))
 
 
 def missing() -> list[str]:

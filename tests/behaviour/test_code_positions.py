@@ -21,7 +21,7 @@ TOOL = os.environ.get("FATHOM_TOOL_CODE") or str(
     Path(FATHOM).resolve().parent / "tests" / "unit" / "tool_code"
 )
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
-VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
+VERSIONS = pythons.SAMPLED_VERSIONS
 
 
 def interpreter(version):

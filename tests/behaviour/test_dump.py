@@ -21,7 +21,7 @@ import launch
 import pythons
 
 FATHOM = launch.FATHOM
-VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
+VERSIONS = pythons.SAMPLED_VERSIONS
 LIMIT = 30  # seconds until a test gives up
 
 

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+import pythons
 from launch import REPO, own_run_folders  # noqa: F401 (a fixture)
 
 sys.path.insert(0, str(REPO / "tests" / "oracle"))
@@ -19,7 +20,7 @@ import profilers  # noqa: E402
 import recordings  # noqa: E402
 import truth  # noqa: E402
 
-VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
+VERSIONS = pythons.SAMPLED_VERSIONS
 SECONDS = 0.5
 SIGMAS = 6
 SLACK = {"sleeps": 0.3, "free_threads": 0.3, "gil_fight": 0.3, "threads": 0.2, "rhythm": 0.15, "burn_sleep": 0.3}

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+import pythons
 from launch import REPO, own_run_folders  # noqa: F401 (a fixture)
 
 sys.path.insert(0, str(REPO / "tests" / "oracle"))
@@ -24,7 +25,7 @@ import packages  # noqa: E402
 import profilers  # noqa: E402
 import truth  # noqa: E402
 
-VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
+VERSIONS = pythons.SAMPLED_VERSIONS
 RATE, SECONDS = 1000.0, 0.8
 MISSING_MOST = 0.03  # with some 800 samples chance alone makes 1 %
 RAREST = 200         # one wrong stack in so many
@@ -103,7 +104,7 @@ real_work(0.8)
 """
 
 
-@pytest.mark.parametrize("version", VERSIONS[2:])
+@pytest.mark.parametrize("version", pythons.VERSIONS)
 def test_sampled_shares_are_the_exact_ones(version, interpreters, tmp_path):
     if version not in interpreters:
         pytest.skip(f"no CPython {version} on this machine (tools/pythons provide)")

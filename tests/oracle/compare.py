@@ -384,7 +384,7 @@ def measure(chosen) -> list[dict]:
     rows: list[dict] = []
     with contextlib.suppress(KeyboardInterrupt):
         for version, python in interpreters(chosen.pythons).items():
-            if version in truth.OLDER:
+            if version not in truth.ask_pythons("versions").split():
                 continue  # no agent, hence nothing exact
             for name in chosen.programs:
                 for rate in chosen.rates:

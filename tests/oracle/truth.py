@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -59,20 +58,14 @@ def needs(script: Path) -> list[str]:
     return found[1].split() if found else []
 
 
-OLDER = ("3.9", "3.10")  # which the agents do not serve, and the sampler does
+def ask_pythons(*words: str) -> str:
+    return subprocess.run([sys.executable, str(ROOT / "tools" / "pythons"), *words],
+                          check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def interpreters() -> dict[str, str]:
-    """{"3.13": path}, the versions in order: what tools/pythons finds, and older ones of pyenv."""
-    listing = subprocess.run([sys.executable, str(ROOT / "tools" / "pythons"), "list"],
-                             check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = dict(line.split(" ", 1) for line in listing.splitlines())
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    for version in OLDER:
-        paths = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
-        if paths:
-            found.setdefault(version, str(paths[-1]))
-    return dict(sorted(found.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
+    """{"3.13": path}, the versions in order, with those that are only watched from outside."""
+    return dict(line.split(" ", 1) for line in ask_pythons("list", "--all").splitlines())
 
 
 class Unable(Exception):

@@ -260,6 +260,8 @@ static void test_offsets_of_instructions(void **state)
     assert_int_equal(offset, 18);
 }
 
+#define KNOWN FM_OLDEST_PYTHON " to " FM_NEWEST_PYTHON
+
 static void test_versions(void **state)
 {
     (void)state;
@@ -269,12 +271,9 @@ static void test_versions(void **state)
         int status;
         const char *text;
     } cases[] = {
-        { 0x03081200, FM_UNSUPPORTED,
-          "Python 3.8.18 is older than this Fathom knows (3.9 to 3.15)" },
-        { 0x02071200, FM_UNSUPPORTED,
-          "Python 2.7.18 is older than this Fathom knows (3.9 to 3.15)" },
-        { 0x031000a1, FM_UNSUPPORTED,
-          "Python 3.16.0 is newer than this Fathom knows (3.9 to 3.15)" },
+        { 0x03081200, FM_UNSUPPORTED, "Python 3.8.18 is older than this Fathom knows (" KNOWN ")" },
+        { 0x02071200, FM_UNSUPPORTED, "Python 2.7.18 is older than this Fathom knows (" KNOWN ")" },
+        { 0x036300a1, FM_UNSUPPORTED, "Python 3.99.0 is newer than this Fathom knows (" KNOWN ")" },
         { 0, FM_UNSUPPORTED, "the version of the Python in the process cannot be told" },
         { 0x030d0000, FM_DAMAGED,
           "the Python in the process does not begin with its debug offsets" },
@@ -287,7 +286,7 @@ static void test_versions(void **state)
         assert_string_equal(err.text, cases[i].text);
     }
     put(0, "xdebugpy", 8);
-    put_word(8, 0x031000f0);
+    put_word(8, 0x036300f0);
     struct fm_layout layout;
     struct fm_error err = FM_ERROR_INIT;
     assert_int_equal(fm_layout_find(&layout, &remote, memory.at, 0, &err), FM_UNSUPPORTED);

@@ -101,7 +101,7 @@ static void find_launch(struct fm_doctor *d)
                     p->yama_scope >= 2 ? SYSCTL_YAMA : "sudo fathom …");
     } else {
         add(d, "run", what, FM_VERDICT_WORKS,
-            "samples the Pythons that it starts, " FM_LAYOUT_OLDEST " to " FM_LAYOUT_NEWEST);
+            "samples the Pythons that it starts, " FM_OLDEST_PYTHON " to " FM_NEWEST_PYTHON);
     }
 }
 

@@ -101,9 +101,8 @@ static bool read_python_file(struct fm_doctor_python *python, const char *file)
 
 static bool is_known_version(uint32_t version_hex)
 {
-    unsigned oldest, newest, minor = version_hex >> 16 & 0xff;
-    return version_hex >> 24 == 3 && sscanf(FM_LAYOUT_OLDEST, "3.%u", &oldest) == 1 &&
-           sscanf(FM_LAYOUT_NEWEST, "3.%u", &newest) == 1 && minor >= oldest && minor <= newest;
+    unsigned minor = version_hex >> 16 & 0xff;
+    return version_hex >> 24 == 3 && minor >= FM_OLDEST_MINOR && minor <= FM_NEWEST_MINOR;
 }
 
 struct seen_files {

@@ -139,13 +139,6 @@ void fm_frame_variables(const struct fm_heap *t, const struct fm_stack_frame *fr
 
 fm_addr fm_frame_globals(const struct fm_heap *t, const struct fm_stack_frame *frame)
 {
-    /* f_globals: not among the debug offsets. */
-    static const uint8_t places[] = {
-        [9] = 48, [10] = 48, [11] = 8, [12] = 24, [13] = 24, [14] = 24, [15] = 24
-    };
-    unsigned minor = fm_layout_minor(t->layout);
-    if (minor >= FM_COUNT(places) || !places[minor])
-        return 0;
-    fm_addr dict = fm_remote_pointer(t->remote, frame->at + places[minor]);
+    fm_addr dict = fm_remote_pointer(t->remote, frame->at + t->layout->frame_globals);
     return fm_type_flags(t, fm_object_type(t, dict)) & FM_TYPE_DICT ? dict : 0;
 }

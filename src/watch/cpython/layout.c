@@ -9,8 +9,6 @@
 #include "watch/cpython/layout_tables.h"
 #include "watch/cpython/opcodes.h"
 
-#define OLDEST_MINOR                   9
-#define NEWEST_MINOR                   15
 #define FIRST_MINOR_WITH_DEBUG_OFFSETS 13
 
 #define MAX_BYTES       (64u << 10) /* of an object of which fields are read */
@@ -237,11 +235,11 @@ static int check_version(uint32_t version_hex, struct fm_error *err)
 {
     unsigned major = version_hex >> 24, minor = version_hex >> 16 & 0xff;
     unsigned micro = version_hex >> 8 & 0xff;
-    bool older = major < 3 || (major == 3 && minor < OLDEST_MINOR);
-    if (older || major > 3 || minor > NEWEST_MINOR)
+    bool older = major < 3 || (major == 3 && minor < FM_OLDEST_MINOR);
+    if (older || major > 3 || minor > FM_NEWEST_MINOR)
         return fm_error_set(err, FM_UNSUPPORTED,
                             "Python %u.%u.%u is %s than this Fathom knows (%s to %s)", major, minor,
-                            micro, older ? "older" : "newer", FM_LAYOUT_OLDEST, FM_LAYOUT_NEWEST);
+                            micro, older ? "older" : "newer", FM_OLDEST_PYTHON, FM_NEWEST_PYTHON);
     return 0;
 }
 
@@ -304,7 +302,7 @@ int fm_layout_find(struct fm_layout *layout, const struct fm_remote *remote, fm_
 
 bool fm_layout_runs_c(const struct fm_layout *layout, uint8_t opcode)
 {
-    unsigned row = fm_layout_minor(layout) - OPCODES_FIRST_MINOR;
+    unsigned row = fm_layout_minor(layout) - FM_OLDEST_MINOR;
     if (row >= FM_COUNT(opcodes_running_c))
         return false;
     return opcodes_running_c[row][opcode >> 6] >> (opcode & 63) & 1;

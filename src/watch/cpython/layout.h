@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "watch/cpython/versions.h"
 #include "watch/os/remote.h"
 
 #define FM_ABSENT UINT32_MAX
@@ -49,6 +50,7 @@
     X(frame_previous)                                                                              \
     X(frame_code)               /* tagged pointer since 3.14; may be None */                       \
     X(frame_instr)              /* pointer; 3.9, 3.10: int f_lasti */                              \
+    X(frame_globals)                                                                               \
     X(frame_owner)              /* char, 3.11+ */                                                  \
     X(frame_localsplus)                                                                            \
     X(frame_stackpointer)       /* 3.14+ pointer; 3.11–3.13: int stacktop; 3.9: f_stacktop */      \
@@ -73,6 +75,7 @@
     X(type_name)                                                                                   \
     X(type_flags)                                                                                  \
     X(type_dictoffset)                                                                             \
+    X(type_cached_keys)         /* of a heap type, counted from type_flags: heads differ */        \
     X(var_size)                 /* ob_size of bytes, tuple, list */                                \
     X(bytes_data)                                                                                  \
     X(tuple_items)                                                                                 \
@@ -88,6 +91,7 @@
     X(keys_kind)                /* 3.11+: char; 0: general, 1: str keys, 2: split */               \
     X(keys_entries)             /* number of entries in use, deleted ones included */              \
     X(keys_index)               /* where the index table begins */                                 \
+    X(values_first)             /* where the values of a split table begin */                      \
     X(float_value)                                                                                 \
     X(long_tag)                 /* 3.12+: lv_tag; before: ob_size */                               \
     X(long_digits)                                                                                 \
@@ -119,10 +123,6 @@ struct fm_layout {
     FM_LAYOUT_LIST(X)
 #undef X
 };
-
-/* Oldest and newest supported, for sentences. */
-#define FM_LAYOUT_OLDEST "3.9"
-#define FM_LAYOUT_NEWEST "3.15"
 
 /* The layout of the Python whose _PyRuntime lies at `runtime`. `version_hex` is what its file says
  * (0 if unknown, which only 3.13+ with its debug offsets survives). Errors: FM_UNSUPPORTED with a

@@ -5,29 +5,20 @@
 
 #include "watch/cpython/text.h"
 
-/* What the debug offsets do not tell, for the default build; positions in a type are counted from
- * tp_flags, so that they hold for builds with a longer object head too. */
-struct extra {
-    uint16_t cached_keys; /* PyHeapTypeObject.ht_cached_keys − tp_flags */
-    uint8_t values_head;  /* bytes before the first value of a split table */
-    enum { DICT_OFFSET_ONLY, VALUES_AND_DICT, VALUES_OR_DICT, INLINE_VALUES } instance;
-};
+/* How an instance whose dict the interpreter manages keeps its attributes. */
+enum instance { DICT_OFFSET_ONLY, VALUES_AND_DICT, VALUES_OR_DICT, INLINE_VALUES };
 
-static const struct extra extras[] = {
-    [9] = { 864 - 168, 0, DICT_OFFSET_ONLY }, [10] = { 872 - 168, 0, DICT_OFFSET_ONLY },
-    [11] = { 872 - 168, 0, VALUES_AND_DICT }, [12] = { 880 - 168, 0, VALUES_OR_DICT },
-    [13] = { 880 - 168, 8, INLINE_VALUES },   [14] = { 880 - 168, 8, INLINE_VALUES },
-    [15] = { 888 - 168, 8, INLINE_VALUES },
-};
+static enum instance instance_of(const struct fm_heap *t)
+{
+    unsigned minor = fm_layout_minor(t->layout);
+    return minor < 11    ? DICT_OFFSET_ONLY
+           : minor == 11 ? VALUES_AND_DICT
+           : minor == 12 ? VALUES_OR_DICT
+                         : INLINE_VALUES;
+}
 
 enum { FLAG_INLINE_VALUES = 1 << 2, FLAG_MANAGED_DICT = 1 << 4 };
 enum { BASIC_SIZE_BEFORE_FLAGS = 168 - 32 }; /* tp_flags − tp_basicsize */
-
-static const struct extra *extra_of(const struct fm_heap *t)
-{
-    unsigned minor = fm_layout_minor(t->layout);
-    return minor < FM_COUNT(extras) && extras[minor].cached_keys ? &extras[minor] : NULL;
-}
 
 static bool read_word(const struct fm_heap *t, fm_addr at, uint64_t *ret)
 {
@@ -200,15 +191,14 @@ static void keys_items(const struct fm_heap *t, const struct keys *keys, fm_addr
 
 void fm_dict_items(const struct fm_heap *t, fm_addr dict, size_t max, struct fm_items *items)
 {
-    const struct extra *extra = extra_of(t);
     struct keys keys;
     fm_addr values;
-    if (!extra || !(fm_type_flags(t, fm_object_type(t, dict)) & FM_TYPE_DICT))
+    if (!(fm_type_flags(t, fm_object_type(t, dict)) & FM_TYPE_DICT))
         return;
     if (!keys_read(t, fm_remote_pointer(t->remote, dict + t->layout->dict_keys), &keys))
         return;
     values = fm_remote_pointer(t->remote, dict + t->layout->dict_values);
-    keys_items(t, &keys, values ? values + extra->values_head : 0, items->len + max, items);
+    keys_items(t, &keys, values ? values + t->layout->values_first : 0, items->len + max, items);
 }
 
 int64_t fm_dict_count(const struct fm_heap *t, fm_addr dict)
@@ -265,12 +255,11 @@ fm_addr fm_dict_find(const struct fm_heap *t, fm_addr dict, const char *key)
 
 /* ---- attributes of instances ---- */
 
-static fm_addr cached_keys(const struct fm_heap *t, const struct extra *extra, fm_addr type,
-                           uint64_t flags)
+static fm_addr cached_keys(const struct fm_heap *t, fm_addr type, uint64_t flags)
 {
     if (!(flags & FM_TYPE_HEAP))
         return 0;
-    return fm_remote_pointer(t->remote, type + t->layout->type_flags + extra->cached_keys);
+    return fm_remote_pointer(t->remote, type + t->layout->type_flags + t->layout->type_cached_keys);
 }
 
 /* The __dict__ of an instance that has a real one; 0 if it has none (yet). */
@@ -283,15 +272,15 @@ static fm_addr plain_dict(const struct fm_heap *t, fm_addr at, fm_addr type)
 }
 
 /* The two words before an object whose dict the interpreter manages, or the values behind it. */
-static void managed_place(const struct fm_heap *t, const struct extra *extra, fm_addr at,
-                          fm_addr type, uint64_t flags, fm_addr *ret_dict, fm_addr *ret_values)
+static void managed_place(const struct fm_heap *t, fm_addr at, fm_addr type, uint64_t flags,
+                          fm_addr *ret_dict, fm_addr *ret_values)
 {
     uint64_t word;
     *ret_dict = *ret_values = 0;
-    if (extra->instance == VALUES_AND_DICT) {
+    if (instance_of(t) == VALUES_AND_DICT) {
         *ret_values = fm_remote_pointer(t->remote, at - 32);
         *ret_dict = fm_remote_pointer(t->remote, at - 24);
-    } else if (extra->instance == VALUES_OR_DICT) {
+    } else if (instance_of(t) == VALUES_OR_DICT) {
         word = fm_remote_pointer(t->remote, at - 24);
         *(word & 1 ? ret_values : ret_dict) = word & 1 ? word + 1 : word;
     } else {
@@ -303,26 +292,25 @@ static void managed_place(const struct fm_heap *t, const struct extra *extra, fm
         if (!read_word(t, basic, &word) || word > 1 << 20 ||
             fm_remote_read(t->remote, at + word, head, sizeof head) < 0 || !head[3])
             return; /* head[3]: the values are valid */
-        *ret_values = at + word + extra->values_head;
+        *ret_values = at + word + t->layout->values_first;
     }
 }
 
 void fm_object_attributes(const struct fm_heap *t, fm_addr at, size_t max, struct fm_items *items)
 {
-    const struct extra *extra = extra_of(t);
     fm_addr type = fm_object_type(t, at), dict, values = 0;
     uint64_t flags = fm_type_flags(t, type);
-    if (!extra || !type)
+    if (!type)
         return;
-    if (extra->instance != DICT_OFFSET_ONLY && flags & FLAG_MANAGED_DICT)
-        managed_place(t, extra, at, type, flags, &dict, &values);
+    if (instance_of(t) != DICT_OFFSET_ONLY && flags & FLAG_MANAGED_DICT)
+        managed_place(t, at, type, flags, &dict, &values);
     else
         dict = plain_dict(t, at, type);
     if (dict) {
         fm_dict_items(t, dict, max, items);
     } else if (values) {
         struct keys keys;
-        if (keys_read(t, cached_keys(t, extra, type, flags), &keys))
+        if (keys_read(t, cached_keys(t, type, flags), &keys))
             keys_items(t, &keys, values, items->len + max, items);
     }
 }

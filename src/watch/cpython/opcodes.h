@@ -5,7 +5,6 @@
  */
 #ifndef FM_CPYTHON_OPCODES_H
 #define FM_CPYTHON_OPCODES_H
-#define OPCODES_FIRST_MINOR 9
 
 static const uint64_t opcodes_running_c[][4] = {
     /* 3.9:

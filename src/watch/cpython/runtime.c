@@ -334,12 +334,12 @@ static int explain_absence(const struct finder *f, struct fm_error *err)
         uint32_t version = version_of_name(path);
         if (begins(name, "libpypy") || begins(name, "pypy"))
             return fm_error_set(err, FM_UNSUPPORTED,
-                                "it runs PyPy; Fathom reads CPython " FM_LAYOUT_OLDEST
-                                " to " FM_LAYOUT_NEWEST);
+                                "it runs PyPy; Fathom reads CPython " FM_OLDEST_PYTHON
+                                " to " FM_NEWEST_PYTHON);
         if (version && version < 0x03070000) /* before there was a _PyRuntime */
             return fm_error_set(err, FM_UNSUPPORTED,
-                                "it runs Python %u.%u; Fathom reads " FM_LAYOUT_OLDEST
-                                " to " FM_LAYOUT_NEWEST,
+                                "it runs Python %u.%u; Fathom reads " FM_OLDEST_PYTHON
+                                " to " FM_NEWEST_PYTHON,
                                 version >> 24, version >> 16 & 0xff);
         if (m->readable && m->rank == RANK_EXECUTABLE &&
             fm_image_needs(&m->image, f->remote, "libpython"))
