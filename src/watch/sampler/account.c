@@ -48,7 +48,7 @@ static void take_thread(struct fm_account *a, const struct fm_target *t,
     own->tasks = th->tasks_of != NULL;
     own->start_ns = th->start_ns;
     own->end_ns = th->end_ns ? th->end_ns : t->last_round_ns;
-    fm_threads_switches(th, &(uint64_t){ 0 }); /* its time, once more */
+    fm_threads_switches(th, &(uint64_t){ 0 }); /* reads the thread's processor time once more */
     own->cpu_ns = th->cpu_ns - th->cpu_first_ns;
     if (!own->name || strcmp(own->name, name) != 0) {
         free(own->name);
@@ -68,7 +68,8 @@ static void take_threads(struct fm_account *a, struct fm_target *t)
         take_thread(a, t, t->ended.data[i]);
     for (size_t i = 0; i < t->ended.len; i++) {
         struct fm_watched_thread *th = t->ended.data[i];
-        bool over = t->gone || th->end_ns < t->last_round_ns; /* its last sample has all its time */
+        /* Once a later round is over, the thread's last sample has all its time. */
+        bool over = t->gone || th->end_ns < t->last_round_ns;
         a->threads.data[*fm_map_find(&a->place_of, th->number)].final = over;
         if (over)
             fm_threads_drop(th);
@@ -95,7 +96,7 @@ void fm_account_take(struct fm_account *a, struct fm_target *t)
     a->end_ns = t->end_ns;
     a->last_round_ns = t->last_round_ns;
     a->gone = t->gone;
-    /* The parent may not have asked for it yet: then it is asked for again next time. */
+    /* The kernel tells when the parent has asked for the status: until then, ask each time. */
     if (a->gone && a->exit_status < 0 && fm_exit_watch_status(&t->exit, t->pid, &a->exit_status))
         fm_exit_watch_close(&t->exit);
 }
@@ -240,7 +241,7 @@ static void fold_ended(struct fm_account *a)
 static uint32_t place_of(void *data, uint32_t number)
 {
     const uint32_t *place = fm_map_find(&((const struct fm_account *)data)->place_of, number);
-    return place ? *place : 0; /* taken with the threads: it is there */
+    return place ? *place : 0; /* a thread is taken before what was counted of it */
 }
 
 static uint32_t own_detail(void *data, uint32_t detail)

@@ -146,7 +146,7 @@ static enum fm_climb_result end(struct fm_climb *climb, const struct fm_climb_gr
     return climb->last_is_own ? FM_CLIMB_WHOLE : FM_CLIMB_NO;
 }
 
-/* Rules 2 to 5, of the frame at `climb->at`. FM_CLIMB_WHOLE: it is done with. */
+/* Rules 2 to 5, of the frame at `climb->at`. FM_CLIMB_WHOLE: the frame is done with. */
 static enum fm_climb_result pass(struct fm_climb *climb, const struct fm_climb_ground *g)
 {
     struct frame_words f;

@@ -1,9 +1,9 @@
 /*
  * The climb: from the bytes of one instant to the stack of a thread, newest frame first.
  *
- * It decides and reads nothing: memory and code objects are answers of the caller. Where an answer
- * is "not here", the climb stops, says what it wants, and goes on from there when called again. It
- * knows nothing of earlier looks.
+ * The climb decides and reads nothing: memory and code objects are answers of the caller. Where an
+ * answer is "not here", the climb stops, says what it wants, and goes on from there when called
+ * again. It knows nothing of earlier looks.
  *
  * The rules, for all versions from 3.9 to 3.15:
  *  1. The newest frame is what the thread state names; 3.11 and 3.12 name it through the record of
@@ -12,8 +12,8 @@
  *  2. From each frame the climb goes on to `previous`.
  *  3. A frame of the interpreter itself (since 3.12 one stands between C and the Python code that
  *     it calls) is passed over.
- *  4. Any other has a code object, and its instruction lies in that. Only the very newest may fail
- *     this: it is being made, and passed over. Any later misfit means "no".
+ *  4. Any other frame has a code object, in which its instruction lies. Only the very newest may
+ *     fail that test: that frame is being made, and passed over. Any later misfit means "no".
  *  5. Frames of the interpreter's own code (what 3.12+ puts between a class and its __init__) are
  *     passed over.
  *  6. The chain ends where a stack begins: since 3.12 with a frame of the interpreter, in 3.11 with
@@ -49,7 +49,7 @@ enum fm_climb_code {
     FM_CODE_FITS,
     FM_CODE_HIDDEN,  /* … and is the interpreter's own */
     FM_CODE_MISFIT,  /* there is no code object, or the instruction is not in it */
-    FM_CODE_MISSING, /* not known, or known from too long ago to say that it does not fit */
+    FM_CODE_MISSING, /* not known, or known from too long ago to call it a misfit */
 };
 
 /* What the climb stands on. */
@@ -73,10 +73,10 @@ enum fm_climb_result {
 struct fm_climb {
     FM_VEC(struct fm_raw_frame) frames; /* newest first */
     fm_addr want;
-    /* How far it has come. */
+    /* How far the climb has come. */
     bool begun;
     fm_addr at, last; /* the next frame, and the one before it */
-    bool last_is_own; /* that one was the interpreter's */
+    bool last_is_own; /* the frame at `last` was the interpreter's */
     uint8_t last_owner;
     uint32_t passed; /* frames so far, of every kind */
 };

@@ -61,7 +61,7 @@ static struct fm_known_code *read_code(struct fm_codes *codes, fm_addr at)
         fm_code_read(&known.code, codes->remote, codes->layout, at, codes->type) < 0)
         return NULL;
     known.hidden = fm_code_is_shim(&known.code, codes->layout);
-    /* Without a table (which 3.9 and 3.10 may leave empty) it is one that is being made or unmade.
+    /* Without a table (which 3.9 and 3.10 may leave empty) the code object is being made or unmade.
      */
     if (codes->layout->table == FM_TABLE_PEP657 && !known.code.table_len && !known.hidden) {
         fm_code_release(&known.code);
@@ -87,8 +87,8 @@ static bool is_same_source(const struct fm_code *a, const struct fm_code *b)
            (!a->n_copies || memcmp(a->copies, b->copies, a->n_copies * sizeof *a->copies) == 0);
 }
 
-/* A program may make the same code over and over: it keeps its number, or memory would grow with
- * time. */
+/* A program may make the same code over and over: equal code keeps its number, or memory would grow
+ * with time. */
 static uint32_t keep(struct fm_codes *codes, uint32_t old, struct fm_known_code *fresh)
 {
     struct fm_known_code *known = old == FM_NO_CODE ? NULL : codes->list.data[old];
@@ -103,7 +103,7 @@ static uint32_t keep(struct fm_codes *codes, uint32_t old, struct fm_known_code 
     return (uint32_t)codes->list.len - 1;
 }
 
-/* Read what lies at `at` now; it takes the place of what was known of it. */
+/* Read what lies at `at` now, in place of what was known of that address. */
 static void read_anew(struct fm_codes *codes, fm_addr at)
 {
     uint32_t *number = fm_map_at(&codes->by_address, at, FM_NO_CODE, NULL);
@@ -116,7 +116,7 @@ static void read_anew(struct fm_codes *codes, fm_addr at)
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
-/* Compare up to BATCH of them in one read: those that differ are read anew. How many did? */
+/* Compare up to BATCH code objects in one read; those that differ are read anew. How many were? */
 static uint32_t compare(struct fm_codes *codes, const uint32_t *numbers, uint32_t n)
 {
     static _Thread_local uint8_t heads[BATCH][HEAD_MAX_BYTES];
@@ -164,7 +164,7 @@ bool fm_codes_confirm(struct fm_codes *codes, const struct fm_raw_frame *frames,
         struct fm_known_code *known = codes->list.data[frames[i].code];
         if (!is_due(codes, known))
             continue;
-        known->look = codes->look; /* a recursion has it once */
+        known->look = codes->look; /* a recursion has the same code many times: compare it once */
         fm_vec_push(&codes->due, frames[i].code);
     }
     for (size_t i = 0; i < codes->due.len; i += BATCH) {
@@ -182,7 +182,7 @@ static bool is_none(const struct fm_codes *codes, fm_addr at)
         if (codes->none[i] == at)
             return true;
     }
-    return codes->n_none == FM_COUNT(codes->none); /* enough of that */
+    return codes->n_none == FM_COUNT(codes->none); /* too many to remember: no more */
 }
 
 enum fm_climb_code fm_codes_fit(struct fm_codes *codes, fm_addr at, uint64_t instr,

@@ -3,9 +3,9 @@
  *
  * An address may come to hold another code object later. So what is known is compared with the
  * target, within the look that relies on it: in every look while code objects come and go (one was
- * new or replaced within the last second), else when it was last compared more than 10 ms ago;
- * since 3.14, where the interpreter counts dying code objects, when that count has changed. One
- * that differs gets a new number, and what was counted under the old one stays right.
+ * new or replaced within the last second), else if the last comparison is more than 10 ms old;
+ * since 3.14, where the interpreter counts dying code objects, when that count has changed. A
+ * code object that differs gets a new number, and what was counted under the old one stays right.
  *
  * Threads: belongs to the thread that samples. What `list` points to never moves, and names, lines
  * and tables never change, so that another thread may use these through a copy of the list.
@@ -53,7 +53,7 @@ void fm_codes_begin(struct fm_codes *codes, uint64_t now_ns);
 /* The target's count of dead code objects, as of this look. */
 void fm_codes_deaths(struct fm_codes *codes, uint64_t generation);
 
-/* Is the instruction in the code object at `at`? As struct fm_climb_ground wants it. */
+/* Is the instruction in the code object at `at`? The answer that struct fm_climb_ground wants. */
 enum fm_climb_code fm_codes_fit(struct fm_codes *codes, fm_addr at, uint64_t instr,
                                 struct fm_raw_frame *ret);
 
@@ -61,15 +61,15 @@ enum fm_climb_code fm_codes_fit(struct fm_codes *codes, fm_addr at, uint64_t ins
  * then. */
 void fm_codes_read(struct fm_codes *codes, fm_addr at);
 
-/* Compare those of these frames whose turn it is. False if one was replaced: the frames are to be
- * made anew. */
+/* Compare the code objects of these frames whose turn it is. False if one was replaced: then the
+ * frames were made of what is no more, and the climb begins anew. */
 bool fm_codes_confirm(struct fm_codes *codes, const struct fm_raw_frame *frames, size_t n);
 
 /* The number of the code object at `at`, read if new; FM_NO_CODE if there is none. */
 uint32_t fm_codes_number(struct fm_codes *codes, fm_addr at);
 
-/* Whether the instruction at which a running frame stands runs C code that may take long. Bytecode
- * changes while it runs, so the copy is renewed from time to time. */
+/* Whether the instruction at which a running frame stands runs C code that may take long. The
+ * interpreter specialises bytecode while it runs, so the copy is renewed from time to time. */
 bool fm_codes_runs_c(struct fm_codes *codes, const struct fm_raw_frame *frame, uint64_t now_ns);
 
 #endif

@@ -63,8 +63,7 @@ struct fm_fd_kinds {
     pid_t pid;
     bool stopped;
     uint64_t stopped_ns; /* when `stopped` was learnt; 0: never */
-    /* Time that the tables of sockets may still take, as of an instant; the last may overdraw it.
-     * */
+    /* Time that reading tables of sockets may still take, as of an instant; may be overdrawn. */
     int64_t scan_credit_ns;
     uint64_t scan_credit_at_ns;
     struct sock *sockets; /* SOCKETS of them; NULL until one is asked for */

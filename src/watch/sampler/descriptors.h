@@ -60,15 +60,15 @@ enum fm_fd_kind fm_fd_kind(struct fm_fd_kinds *kinds, int fd);
 uint64_t fm_fd_identity(struct fm_fd_kinds *kinds, int fd);
 
 /* What an epoll descriptor waits for, and how many descriptors that are. Listing them takes a lock
- * in the kernel which the program's own epoll calls need, so it is done seldom: 10 times a second
- * at most, less often the longer the list is. */
+ * in the kernel which the program's own epoll calls need, so lists are read seldom: 10 times a
+ * second at most, less often the longer the list is. */
 enum fm_fd_epoll fm_fd_epoll(struct fm_fd_kinds *kinds, int fd, uint32_t *count);
 
 /* In words, appended: a path, "tcp 127.0.0.1:80 → 10.0.0.1:5432", "tcp 127.0.0.1:80 (listening)",
- * "unix /run/x", "pipe:[123]", "epoll of 12 descriptors", "process 123"; nothing if it is not open.
- * A socket whose addresses cannot be found is "socket". Finding them may take milliseconds, so at
- * most a hundredth of the time is spent on it: false if that is used up and it is worth asking
- * again, a second later. */
+ * "unix /run/x", "pipe:[123]", "epoll of 12 descriptors", "process 123"; nothing if the descriptor
+ * is not open. A socket whose addresses cannot be found is "socket". Finding them may take
+ * milliseconds, so at most a hundredth of the time is spent on sockets: false if that is used up
+ * and asking again, a second later, may help. */
 bool fm_fd_describe(struct fm_fd_kinds *kinds, int fd, struct fm_buffer *out);
 
 /* Is the process stopped (by a signal, or by a debugger)? Known to 10 ms. */

@@ -220,7 +220,7 @@ static uint32_t add_process(struct gather *g, const struct fm_gather_settings *s
     uint64_t now_ns = fm_clock_ns();
     uint32_t hex = t->runtime.version_hex;
     int len = snprintf(version, sizeof version, "%u.%u", hex >> 24, hex >> 16 & 255);
-    if (hex & 0xffff) /* 3.9 and 3.10 that are just starting do not tell */
+    if (hex & 0xffff) /* 3.9 and 3.10 do not tell while they start */
         snprintf(version + len, sizeof version - (size_t)len, ".%u", hex >> 8 & 255);
     struct fm_process process = {
         .pid = (uint32_t)t->pid,
@@ -342,7 +342,7 @@ static void add_callees(struct fm_profile *p)
     }
 }
 
-/* Did it execute another program, as which it is watched on? */
+/* Did the process execute another program, as which it is watched on? */
 static bool went_on(const struct fm_gather_source *sources, size_t n, size_t i)
 {
     const struct fm_target *t = sources[i].target;
@@ -353,8 +353,8 @@ static bool went_on(const struct fm_gather_source *sources, size_t n, size_t i)
     return false;
 }
 
-/* Taken for a Python only because it was a copy of its parent, up to the moment when it executed its own
- * program: what is known of it is what comes after. */
+/* A process may be taken for a Python only because it was a copy of its parent, up to the moment when
+ * it executed its own program: then what counts is what comes after. */
 static bool is_prelude(const struct fm_gather_source *sources, size_t n, size_t i)
 {
     const struct fm_account *a = sources[i].account;
@@ -373,7 +373,7 @@ struct fm_profile *fm_gather(const struct fm_gather_source *sources, size_t n,
             continue;
         gather_target(p, &sources[i], settings,
                       (double)(sources[i].account->counts.samples + 1) / (double)samples);
-        if (went_on(sources, n, i)) /* the end is that of what it executed */
+        if (went_on(sources, n, i)) /* the end is the last program's */
             p->processes.data[p->processes.len - 1].exit_status = -1;
     }
     add_callees(p);

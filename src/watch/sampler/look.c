@@ -191,7 +191,7 @@ struct looking {
     struct tail tail;
 };
 
-/* The proof begins. False if it is known already not to hold. */
+/* The proof begins. False if the proof is known already not to hold. */
 static bool begin(struct looking *look)
 {
     struct fm_looker *k = look->k;

@@ -30,9 +30,9 @@
 /* Where the stack of a thread is found, and where it was. */
 struct fm_looked {
     fm_addr thread, interp; /* states */
-    fm_addr cpu_word;       /* where the kernel says which processor it is on; 0: ask `stat_fd` */
+    fm_addr cpu_word;       /* where the kernel names the thread's processor; 0: ask `stat_fd` */
     int stat_fd;            /* /proc/PID/task/TID/stat; −1: none */
-    fm_addr cframe;         /* 3.11, 3.12: the innermost evaluation when it was last looked at */
+    fm_addr cframe;         /* 3.11, 3.12: the innermost evaluation at the last look */
     struct fm_snapshot_hints hints;
 };
 
@@ -53,7 +53,7 @@ enum fm_look_result {
     FM_LOOK_WHOLE,
     FM_LOOK_CUT,   /* deeper than is read: the newest frames */
     FM_LOOK_MOVED, /* the thread ran meanwhile: there is no stack. `cpu` says where it is */
-    FM_LOOK_NO,    /* at this instant it has none (climb.h, rule 6) */
+    FM_LOOK_NO,    /* at this instant the thread has no stack (climb.h, rule 6) */
     FM_LOOK_GONE,  /* this is no thread state any more */
 };
 

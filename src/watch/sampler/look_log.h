@@ -10,7 +10,7 @@
 
 /* What the looker of the target just saw of the thread. Does nothing unless asked for. */
 void fm_look_log_stack(const struct fm_target *t, const struct fm_watched_thread *th);
-/* It could not be read. */
+/* A look at which the thread could not be read. */
 void fm_look_log_lost(const struct fm_target *t, const struct fm_watched_thread *th);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The sampling thread; see sampler.h.
  *
- * Owns the list of targets (Pythons being watched), of what was counted of each (accounts), and of suspects
- * (processes that may become one: a program just launched, the children of targets).
+ * Owns the list of targets (Pythons being watched), of what was counted of each (accounts), and of
+ * suspects (processes that may become one: a program just launched, the children of targets).
  *
  * Locking: `lock` guards everything but `stop`, `wanted` and the accounts. The thread holds it for a round at a time;
  * whoever else wants it raises `wanted` first, so that a sampler that never sleeps lets him in. `gathering`, taken
@@ -114,7 +114,7 @@ static void unlock(struct fm_sampler *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* --- who is watched ----------------------------------------------------------------------------- */
+/* --- who is watched --------------------------------------------------------------------------- */
 
 static bool is_watched(const struct fm_sampler *s, pid_t pid)
 {
@@ -125,8 +125,8 @@ static bool is_watched(const struct fm_sampler *s, pid_t pid)
     return fm_suspects_has(&s->suspects, pid);
 }
 
-/* Was it forked, without executing anything since, by a process below a watched one that ended before
- * we saw either? Daemons do so. */
+/* Was this process forked, without executing anything since, by a process below a watched one that
+ * ended before we saw either? Daemons do so. */
 static bool is_orphan(const struct fm_sampler *s, const struct fm_newborn_process *p)
 {
     uint64_t stack_start = fm_target_stack_start(p->pid);
@@ -210,7 +210,7 @@ static void look_for_kin(struct fm_sampler *s, uint64_t now_ns)
         fm_newborn_poll(&s->newborn, suspect_child, s);
     if (!s->suspects.list.len)
         return;
-    /* An interpreter that starts is looked at often, but not for long: no reason for a lower rate. */
+    /* An interpreter that starts is looked at often, but not for long: the rate need not fall. */
     uint64_t cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     settle_suspects(s, now_ns);
     s->kin_cpu_ns += fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
@@ -225,9 +225,9 @@ static void end_target(struct fm_sampler *s, struct fm_target *t, uint64_t now_n
         fm_suspects_add(&s->suspects, t->pid, t->parent, now_ns);
 }
 
-/* --- rounds ------------------------------------------------------------------------------------- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
-/* Those whose threads run where we sit come first: to move to another processor takes some 20 µs. */
+/* Targets whose threads run where we sit come first: moving to another processor takes 20 µs. */
 static bool round_of(struct fm_sampler *s, uint64_t now_ns)
 {
     bool any = s->suspects.list.len > 0;
@@ -251,8 +251,8 @@ static bool round_of(struct fm_sampler *s, uint64_t now_ns)
 }
 
 /* Lower the rate if sampling takes more of a processor than allowed. What a round costs tells which
- * rate would be right; it is taken at once if slower, in steps if faster, since first rounds have more
- * to read than later ones. */
+ * rate would be right; that rate is taken at once if slower, in steps if faster, since first rounds have
+ * more to read than later ones. */
 static void keep_cpu_limit(struct fm_sampler *s, uint64_t now_ns)
 {
     if (now_ns - s->cpu_checked_ns < CPU_CHECK_NS)
@@ -269,7 +269,8 @@ static void keep_cpu_limit(struct fm_sampler *s, uint64_t now_ns)
         fm_seat_wait_turn(&s->seat);
     if (s->options.max_cpu_percent <= 0 || rounds < 1)
         return;
-    /* Imports show more that is new than all the rest: the limit is one of the whole, not of its beginning. */
+    /* Imports show more that is new than all the rest: the limit is one of the whole, not of its
+     * beginning. */
     double limit =
         s->options.max_cpu_percent / 100 * (1 + BEGINNING_NS / (double)(now_ns - s->start_ns + 1));
     double right_ns = spent_ns / rounds / limit;
@@ -290,8 +291,9 @@ static uint64_t next_random(struct fm_sampler *s)
     return s->random;
 }
 
-/* Sleep until the deadline, or until somebody wakes us (fm_sampler_stop). A wait for a futex takes less than any other
- * that can be ended, and what it takes, it takes from the program on whose processor we sit. */
+/* Sleep until the deadline, or until somebody wakes us (fm_sampler_stop). A wait for a futex takes
+ * less than any other that can be ended, and what it takes, it takes from the program on whose
+ * processor we sit. */
 static void sleep_until(struct fm_sampler *s, uint64_t deadline_ns)
 {
     struct timespec at = { (time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u) };
@@ -316,8 +318,8 @@ static uint64_t sleep_a_slot(struct fm_sampler *s, uint64_t *slot_ns, uint64_t i
     return now_ns;
 }
 
-/* Without a short slice (an old kernel) who has just woken is not preempted for milliseconds: sitting on its processor
- * would never see what it does first. Then it is stopped instead. */
+/* Without a short slice (an old kernel) who has just woken is not preempted for milliseconds:
+ * sitting on its processor would never see what it does first. Then the thread is stopped instead. */
 static void judge_lateness(struct fm_sampler *s)
 {
     if (s->looks_judged < LATE_LOOKS)

@@ -1,12 +1,13 @@
 /*
  * The sampler: watches processes from outside and gathers their stacks. It only reads: nothing is
- * stopped (unless that is asked for: halt.h), nothing written, and when it ends or dies the processes do not notice.
+ * stopped (unless that is asked for: halt.h), nothing written, and when it ends or dies the
+ * processes do not notice.
  *
  * Model. Rounds at deadlines (with jitter, so that no rhythm of the program can hide from them). In
- * each round every thread of every watched process gives a stack and a state, weighted with the real
- * time since the round before. Equal stacks are counted in place, so memory grows with the structure
- * of the program, not with time. Threads that were blocked and have not run since their last sample
- * are not read again: what is known of them still holds.
+ * each round every thread of every watched process gives a stack and a state, weighted with the
+ * real time since the round before. Equal stacks are counted in place, so memory grows with the
+ * structure of the program, not with time. Threads that were blocked and have not run since their
+ * last sample are not read again: what is known of them still holds.
  *
  * Threads: fm_sampler_start() makes one that samples. Every function here may be called from the
  * thread that owns the sampler while it runs.

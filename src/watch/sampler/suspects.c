@@ -61,7 +61,7 @@ static void refuse(struct fm_suspects *s, pid_t pid, const char *text)
     fm_vec_push(&s->refused, refusal);
 }
 
-/* It can be watched after all, as it executes another Python now. */
+/* A process that could not be watched executes another Python now, which can. */
 static void forgive(struct fm_suspects *s, pid_t pid)
 {
     for (size_t i = 0; i < s->refused.len; i++) {
@@ -82,9 +82,9 @@ static uint64_t program_of(pid_t pid)
     return stat(path, &st) == 0 ? fm_mix64((uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino) | 1 : 0;
 }
 
-/* To be called after a try that failed. How long an interpreter takes to start depends on the machine and
- * what else it does, so the pauses grow with the time that has passed. A program that links no Python may
- * still load one, as servers that embed it do: it is not given up. */
+/* To be called after a try that failed. How long an interpreter takes to start depends on the
+ * machine and what else it does, so the pauses grow with the time that has passed. A program that
+ * links no Python may still load one, as servers that embed it do: it is not given up. */
 static void put_off(struct fm_suspect *suspect, int status, uint64_t now_ns)
 {
     uint64_t wait_ns = (now_ns - suspect->since_ns) / PATIENCE;
@@ -93,7 +93,7 @@ static void put_off(struct fm_suspect *suspect, int status, uint64_t now_ns)
     suspect->try_ns = now_ns + wait_ns;
 }
 
-/* Is it time to search it? Another program than before is new in every respect. */
+/* Is it time to search the process? Another program than before is new in every respect. */
 static bool is_due(struct fm_suspect *suspect, uint64_t now_ns)
 {
     uint64_t program = program_of(suspect->pid);
@@ -104,7 +104,7 @@ static bool is_due(struct fm_suspect *suspect, uint64_t now_ns)
     return suspect->try_ns <= now_ns;
 }
 
-/* The target that it has become, or NULL. */
+/* The target that the suspect has become, or NULL. */
 static struct fm_target *try_one(struct fm_suspects *s, struct fm_suspect *suspect,
                                  const struct fm_target_options *options, uint64_t now_ns)
 {

@@ -10,7 +10,7 @@
 
 struct fm_suspect {
     pid_t pid, parent;
-    uint64_t program;  /* a mark of what it executes; 0: not known */
+    uint64_t program;  /* a mark of what the process executes; 0: not known */
     uint64_t since_ns; /* … since then */
     uint64_t try_ns;   /* when to search that for a Python again */
     uint64_t next_ns;  /* when to see whether it executes another, or has ended */
@@ -31,8 +31,8 @@ void fm_suspects_release(struct fm_suspects *s);
 bool fm_suspects_has(const struct fm_suspects *s, pid_t pid);
 void fm_suspects_add(struct fm_suspects *s, pid_t pid, pid_t parent, uint64_t now_ns);
 
-/* Try those whose time has come, one after the other, up to the first that is a Python: it is returned
- * and no suspect any more. NULL when none is left for now. Ended ones are forgotten. */
+/* Try those whose time has come, one after the other, up to the first that is a Python: it is
+ * returned and no suspect any more. NULL when none is left for now. Ended ones are forgotten. */
 struct fm_target *fm_suspects_try(struct fm_suspects *s, const struct fm_target_options *options,
                                   uint64_t now_ns);
 

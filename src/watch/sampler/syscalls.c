@@ -1,13 +1,13 @@
 /*
  * What a blocked thread waits for; see syscalls.h.
  *
- * Model. Every system call belongs to a class, by one table (syscall_classes.h). The class says which
- * argument matters (a futex, a descriptor, a list of descriptors, a path, a process) and the state
- * follows from what that is. Calls that are in no class, and numbers of newer kernels, wait "for
- * something else".
+ * Model. Every system call belongs to a class, by one table (syscall_classes.h). The class says
+ * which argument matters (a futex, a descriptor, a list of descriptors, a path, a process) and the
+ * state follows from what that is. Calls that are in no class, and numbers of newer kernels, wait
+ * "for something else".
  *
- * What the arguments point to is read from the memory of the program: it stays there while the
- * thread is blocked, but the thread may wake up meanwhile. Whatever is read is bounded and at worst
+ * What the arguments point to is read from the memory of the program, where it stays while the
+ * thread is blocked; but the thread may wake up meanwhile. Whatever is read is bounded and at worst
  * gives a wrong word.
  *
  * Threads: none of its own; `fds` is used by one thread at a time.

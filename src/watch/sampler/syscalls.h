@@ -32,7 +32,8 @@ bool fm_syscall_parse(struct fm_syscall *call, const char *line, size_t len);
 enum fm_state fm_syscall_state(const struct fm_syscall *call, const struct fm_remote *remote,
                                fm_addr gil, uint32_t gil_bytes, struct fm_fd_kinds *fds);
 
-/* Does it change the map of the program's memory? Whoever reads that memory makes it wait, for an instant. */
+/* Does the call change the map of the program's memory? Whoever reads that memory makes such a call
+ * wait, for an instant. */
 bool fm_syscall_maps(const struct fm_syscall *call);
 
 /* What the thread waits for, in words, appended: what fm_fd_describe() says, "futex 0x…",

@@ -2,10 +2,11 @@
  * Distinct stacks and how often each was seen, by state. A stack belongs to a thread (the sampler's
  * number of it), so the same frames in two threads are two rows.
  *
- * Time. What is seen in a round counts for the second half of the time since the round before and for the first
- * half of that until the next, whatever is seen then. (All of the time before it would favour whatever follows a
- * look that took long; all of it only where the next round sees the thread again, whoever stays long.) What is
- * longer than a stated time was not seen by anybody (fm_tally_end_round).
+ * Time. What is seen in a round counts for the second half of the time since the round before and
+ * for the first half of that until the next, whatever is seen then. (All of the time before it
+ * would favour whatever follows a look that took long; all of it only where the next round sees the
+ * thread again, whoever stays long.) What is longer than a stated time was not seen by anybody
+ * (fm_tally_end_round).
  *
  * Memory grows with the number of distinct stacks, up to a bound: frames are kept once per row, and what is
  * new when FM_TALLY_MAX_ROWS or FM_TALLY_MAX_FRAMES are reached counts for its thread without a stack, as partial.
@@ -73,18 +74,19 @@ uint32_t fm_tally_wait(struct fm_tally *t, const struct fm_tally_wait *wait);
 void fm_tally_add(struct fm_tally *t, uint32_t row, enum fm_state state);
 void fm_tally_add_wait(struct fm_tally *t, uint32_t wait);
 
-/* The round is over; what it saw was so long after what the one before saw. Of that no more than `most_ns` is given to
- * anybody. Returns the rest. */
+/* The round is over; its stacks were read so long after those of the round before. Of that time no
+ * more than `most_ns` is given to anybody. Returns the rest. */
 uint64_t fm_tally_end_round(struct fm_tally *t, uint64_t ns, uint64_t most_ns);
 
-/* Add what another one counted; numbers of its threads become `threads[number]`, details `details[id]`. What its
- * last round saw is left out: it has no time yet. */
+/* Add what another one counted; numbers of its threads become `threads[number]`, details
+ * `details[id]`. What its last round saw is left out: it has no time yet. */
 void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other,
                       uint32_t (*thread)(void *, uint32_t), uint32_t (*detail)(void *, uint32_t),
                       void *data);
 
-/* Hand over what was counted so far and begin anew. What the last round saw stays, to be given its time; so do the
- * rows in `*rows[0..n)` and `*waits[0..m)` (UINT32_MAX: none), which become their new numbers. */
+/* Hand over what was counted so far and begin anew. What the last round saw stays, to be given its
+ * time; so do the rows in `*rows[0..n)` and `*waits[0..m)` (UINT32_MAX: none), which become their
+ * new numbers. */
 struct fm_tally fm_tally_take(struct fm_tally *t, uint32_t **rows, size_t n, uint32_t **waits,
                               size_t m);
 

@@ -81,7 +81,7 @@ void fm_target_free(struct fm_target *t)
     free(t);
 }
 
-/* --- counting ------------------------------------------------------------------------------------- */
+/* --- counting --------------------------------------------------------------------------------- */
 
 /* A thread that runs code of a sub-interpreter has a state in each: its stack is that in the newest
  * (they stand in that order) where it has one. Its other states wait below. */
@@ -146,7 +146,7 @@ static void count_gil_waits(struct fm_target *t)
     }
 }
 
-/* --- a round -------------------------------------------------------------------------------------- */
+/* --- a round ---------------------------------------------------------------------------------- */
 
 static bool has_ended(const struct fm_watched_thread *th)
 {
@@ -160,7 +160,7 @@ static void lose(struct fm_target *t, struct fm_watched_thread *th, enum fm_thre
 {
     th->waits_for_gil = th->still = false;
     if (seen == FM_THREAD_GONE) {
-        t->last_list_ns = 0; /* is it still there? */
+        t->last_list_ns = 0; /* is the thread still there? */
         if (has_ended(th)) {
             fm_threads_end(t, th, now_ns);
             return;
@@ -204,8 +204,9 @@ static void give_turns(struct fm_target *t)
         t->live.data[i]->in_turn = fm_thread_holds_gil(t, t->live.data[i]);
 }
 
-/* How long after the stacks of the round before those of this one were read. That is not when the rounds began:
- * a look takes longer where stacks are deep, and what comes after them would get time that was theirs. */
+/* How long after the stacks of the round before those of this one were read. That is not when the
+ * rounds began: a look takes longer where stacks are deep, and what comes after them would get time
+ * that was theirs. */
 static uint64_t time_between(struct fm_target *t, uint64_t now_ns)
 {
     uint64_t before_ns = t->seen_ns;

@@ -1,10 +1,11 @@
 /*
- * One process being watched: its interpreters' threads, their stacks and states, and what was counted since it was
- * last handed over (account.h).
+ * One process being watched: its interpreters' threads, their stacks and states, and what was
+ * counted since it was last handed over (account.h).
  *
- * fm_target_round() looks at every thread once, first at the one that holds the GIL: while we sit on its processor,
- * nobody else's frames change either. A thread that was blocked and has not been given a processor since (the
- * kernel counts that in /proc/PID/task/TID/schedstat) is not looked at again.
+ * fm_target_round() looks at every thread once, first at the one that holds the GIL: while we sit
+ * on its processor, nobody else's frames change either. A thread that was blocked and has not been
+ * given a processor since (the kernel counts that in /proc/PID/task/TID/schedstat) is not looked at
+ * again.
  *
  * A thread that cannot be read spoils only itself: it is counted as lost for that round.
  *
@@ -34,7 +35,7 @@ struct fm_watched_thread {
     struct fm_looked look; /* where its stack is */
     uint32_t number;       /* never given again */
     pid_t tid, pid;
-    uint64_t ident; /* pthread_t, by which Python knows it */
+    uint64_t ident; /* pthread_t, by which Python knows the thread */
     /* The kernel's id as Python knows it: that of its own namespace; 0 before 3.11. */
     uint64_t native;
     int syscall_fd, switches_fd;
@@ -48,14 +49,14 @@ struct fm_watched_thread {
     uint64_t cpu_read_ns;               /* … and when that was read */
     /* The last sample. */
     bool still;        /* blocked; holds while `switches` does */
-    uint64_t switches; /* how often it was given a processor */
+    uint64_t switches; /* how often the thread was given a processor */
     enum fm_state state;
     uint32_t row;               /* of the tally */
     uint32_t wait;              /* of the tally's waits, or UINT32_MAX */
-    struct fm_raw_frame newest; /* where it was */
+    struct fm_raw_frame newest; /* where the thread was */
     bool has_newest, waits_for_gil;
     enum fm_proof proof;
-    bool in_turn;                        /* it held the GIL when the round began */
+    bool in_turn;                        /* the thread held the GIL when the round began */
     FM_VEC(struct fm_task_sample) tasks; /* with --tasks: where its tasks were */
     struct fm_snapshot_hints task_hints;
     char *name; /* NULL until known */
@@ -93,12 +94,12 @@ struct fm_target_options {
 
 struct fm_target {
     struct fm_target_options options;
-    bool outruns_us; /* it has a thread of a real-time priority that goes before ours */
+    bool outruns_us; /* the process has a thread of a real-time priority that goes before ours */
     uint64_t round;  /* of the sampler in which it was last looked at */
     int seat_refused,
         stop_refused; /* the error number for which a way is not taken; 0: it is not refused */
     pid_t pid, parent;
-    uint64_t start_ticks; /* tells it from a later process of the same number */
+    uint64_t start_ticks; /* tells the process from a later one of the same number */
     uint64_t stack_start; /* fm_target_stack_start() */
     struct fm_remote remote;
     struct fm_runtime runtime;
@@ -133,12 +134,12 @@ struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *optio
                                 struct fm_error *err);
 void fm_target_free(struct fm_target *t);
 
-/* Where the kernel put the stack of a process when it was executed: at random, so that of all running
- * processes only its forks have the same. 0 if it is not told. */
+/* Where the kernel put the stack of a process when it was executed: at random, so that of all
+ * running processes only its forks have the same. 0 if it is not told. */
 uint64_t fm_target_stack_start(pid_t pid);
 
-/* Look at every thread. What it sees has the time since the round before; the very first one has that of an
- * interval. False if the process is gone, or is no Python any more. */
+/* Look at every thread. What the round sees has the time since the round before; the very first one
+ * has that of an interval. False if the process is gone, or is no Python any more. */
 bool fm_target_round(struct fm_target *t, struct fm_seat *seat, uint64_t now_ns);
 
 /* Hand over what was counted and begin anew. */

@@ -42,7 +42,7 @@ static void read_tasks(void *data, const struct fm_remote *remote)
     r->status = fm_task_reader_stacks(r->t->tasks, remote, r->thread, &r->t->task_list);
 }
 
-/* Of the thread as it was looked at: still without having run since, if possible. */
+/* The tasks of the thread as its stack showed it: if possible before the thread has run on. */
 static bool read(struct fm_target *t, struct fm_watched_thread *th)
 {
     struct task_reading r = { .t = t, .thread = th->look.thread };

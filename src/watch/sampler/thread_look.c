@@ -89,7 +89,7 @@ static enum fm_look_result look_blocked(struct fm_target *t, struct fm_watched_t
     return woke ? FM_LOOK_MOVED : result;
 }
 
-/* The way is refused: take the other one, for good, or the last that is left. */
+/* The kernel refuses this way: take the other one, for good, or the last that is left. */
 static void take_next_way(struct fm_target *t, int why)
 {
     if (t->options.way == FM_WAY_DISPLACE)
@@ -101,7 +101,7 @@ static void take_next_way(struct fm_target *t, int why)
                                         : FM_WAY_PLAIN;
 }
 
-/* Follow it to its processor, for the next try. */
+/* Follow the thread to its processor, for the next try. */
 static enum fm_look_result look_displaced(struct fm_target *t, struct fm_watched_thread *th,
                                           uint64_t now_ns)
 {
@@ -243,7 +243,7 @@ static void take_sample(struct fm_target *t, struct fm_watched_thread *th,
     th->state = call->running ? running_state(t, th, now_ns) : blocked_state(t, th, call);
     th->row = fm_tally_row(&t->tally, th->number, k->climb.frames.data, n, result == FM_LOOK_CUT);
     th->wait = UINT32_MAX;
-    th->waits_for_gil = th->state == FM_STATE_GIL; /* also just before it blocks, and just after */
+    th->waits_for_gil = th->state == FM_STATE_GIL; /* also on the way in and out */
     th->proof = proof;
     if (!call->running)
         note_wait(t, th, call);
@@ -265,7 +265,7 @@ enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread
         if (!ask_kernel(th, &call))
             return FM_THREAD_GONE;
         if (!call.running && t->options.mode == FM_TARGET_RUNNING) {
-            th->state = FM_STATE_OTHER; /* whatever: it does not count */
+            th->state = FM_STATE_OTHER; /* any value: the row is not counted */
             th->waits_for_gil = false;
             return FM_THREAD_SEEN;
         }

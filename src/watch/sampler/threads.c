@@ -24,7 +24,7 @@
 #define SPARE_FDS        64
 #define LISTINGS         3           /* how often to read the lists, should they change meanwhile */
 #define NAMES_NS         3000000u    /* after a new thread was seen */
-#define NAMES_AT_MOST_NS 5000000000u /* later it gets no name any more */
+#define NAMES_AT_MOST_NS 5000000000u /* an older thread gets no name any more */
 
 static uint64_t word(const uint8_t *bytes, uint32_t offset)
 {
@@ -87,7 +87,7 @@ bool fm_threads_switches(struct fm_watched_thread *th, uint64_t *ret)
     return *ret > 0; /* a kernel that does not count says 0 of everybody */
 }
 
-/* What the kernel calls it: the name of the program, unless somebody set another. */
+/* What the kernel calls the thread: the name of the program, unless somebody set another. */
 static char *kernel_name(pid_t pid, pid_t tid)
 {
     char path[32];
@@ -153,8 +153,9 @@ static bool take_name(struct fm_watched_thread *th, const struct fm_thread_names
     return false;
 }
 
-/* A thread is in threading's list from shortly after its start; those of C never are, and no thread of a program
- * that does not import threading: so each further try takes as long to come as all before it. */
+/* A thread is in threading's list from shortly after its start; those of C never are, and no thread
+ * of a program that does not import threading: so each further try takes as long to come as all
+ * before it. */
 void fm_threads_name(struct fm_target *t, uint64_t now_ns)
 {
     struct fm_heap heap = { &t->remote, &t->runtime.layout };
@@ -255,7 +256,8 @@ static bool is_same(const struct fm_watched_thread *th, const struct listed_stat
            th->look.interp == found->interp;
 }
 
-/* Which threads of the kernel they are: asked only if one is new. One thread may have a state in each interpreter. */
+/* Which thread of the kernel each state belongs to: asked only if one is new. One thread may have a
+ * state in each interpreter. */
 static struct fm_thread_id *ids_of(struct fm_target *t, const struct listing *list)
 {
     size_t n = list->found.len, first = 0;
@@ -274,7 +276,8 @@ static struct fm_thread_id *ids_of(struct fm_target *t, const struct listing *li
     return ids;
 }
 
-/* Add those that are new; true for each of `seen` that is still there (by its place in the list of the living). */
+/* Add those that are new; true for each of `seen` that is still there (by its place in the list of
+ * the living). */
 static void take_found(struct fm_target *t, struct listing *list, bool *seen)
 {
     fm_autofree struct fm_thread_id *ids = NULL;
@@ -420,7 +423,7 @@ bool fm_threads_glance(struct fm_target *t, uint64_t now_ns)
 {
     uint64_t wait_ns = t->list_wait_ns ? t->list_wait_ns : REFRESH_NS;
     bool changed = !t->interps.len || now_ns - t->last_list_ns > wait_ns;
-    /* As often as it goes, a glance each time would take a fifth of it. */
+    /* Looking as often as it goes, a glance each time would take a fifth of the time. */
     if (t->options.way == FM_WAY_PLAIN && t->live.len == 1 && !changed &&
         now_ns - t->last_glance_ns < PLAIN_NS)
         return true;

@@ -28,9 +28,9 @@ ssize_t fm_threads_file(const struct fm_watched_thread *th, int fd, const char *
 /* Who holds the GIL of this interpreter now? */
 void fm_threads_see_gil(struct fm_target *t, struct fm_watched_interp *interp);
 
-/* It ended; fm_threads_drop_ended() takes those that did out of the list of the living. */
-/* What the kernel has counted of it so far: its time on a processor (kept in `cpu_ns`), and how often
- * it was given one. False if the kernel does not say, or it is gone. */
+/* The thread ended; fm_threads_drop_ended() takes ended ones out of the list of the living. */
+/* What the kernel has counted of the thread so far: its time on a processor (kept in `cpu_ns`), and
+ * how often it was given one. False if the kernel does not say, or it is gone. */
 bool fm_threads_switches(struct fm_watched_thread *th, uint64_t *ret);
 
 void fm_threads_end(struct fm_target *t, struct fm_watched_thread *th, uint64_t now_ns);
