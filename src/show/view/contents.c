@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "record/capture/plain.h"
 #include "record/model/file.h"
 
 static int map(int fd, struct fm_content *content, struct fm_error *err)
@@ -56,7 +55,7 @@ bool fm_contents_add_file(struct fm_contents *c, const char *name, const char *p
         return false;
     }
     int to = make(NULL);
-    bool whole = to >= 0 && fm_plain_copy(from, (uint64_t)st.st_size, to);
+    bool whole = to >= 0 && fm_file_copy_plain(from, (uint64_t)st.st_size, to);
     close(from);
     if (!whole && to >= 0)
         close(to);

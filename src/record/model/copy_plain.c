@@ -1,20 +1,21 @@
-/* A .fathom file with plain blocks; see plain.h. */
-#include "record/capture/plain.h"
-
+/* A .fathom file without its compression; see file.h. */
 #include "base/varint.h"
 #include "record/capture/format.h"
 #include "record/capture/reader.h"
 #include "record/capture/writer.h"
+#include "record/model/file.h"
 
-bool fm_plain_copy(int from, uint64_t len, int to)
+bool fm_file_copy_plain(int from, uint64_t len, int to)
 {
     struct fm_reader reader;
     struct fm_writer writer;
     struct fm_block block;
     bool recorded = false, foreign = false, ended = false;
     fm_writer_init(&writer, to);
-    if (fm_reader_init_fd(&reader, from, len, NULL) == 0)
-        fm_writer_start(&writer);
+    if (fm_reader_init_fd(&reader, from, len, NULL) < 0 || fm_writer_start(&writer) < 0) {
+        fm_reader_release(&reader);
+        return false;
+    }
     while (!writer.failed && !ended && fm_reader_next(&reader, &block)) {
         struct fm_cursor c = fm_cursor_over(block.data, block.len);
         recorded = recorded || block.type == FM_BLOCK_PROCESSES;
@@ -22,8 +23,9 @@ bool fm_plain_copy(int from, uint64_t len, int to)
         ended = block.type == FM_BLOCK_END && fm_cursor_varint(&c) == writer.blocks;
         fm_writer_block(&writer, block.type, block.data, block.len);
     }
-    bool whole = recorded && !foreign && ended && reader.at == reader.len && !reader.skipped_bytes &&
-                 !reader.header_damaged && !reader.failed && !writer.failed;
+    bool whole = recorded && !foreign && ended && reader.at == reader.len &&
+                 !reader.skipped_bytes && !reader.header_damaged && !reader.failed &&
+                 !writer.failed;
     fm_reader_release(&reader);
     return whole;
 }
