@@ -168,7 +168,15 @@ def opening(setting: Setting, sizes: list[int]) -> list[dict]:
         rows.append(best_of(setting, f"convert to pstats, {what}", path,
                             ["convert", "--force", path, "-o", back]))
         path.unlink()
-    return rows
+    return rows + merging(setting, [100, 400])
+
+
+def merging(setting: Setting, counts: list[int]) -> list[dict]:
+    """`fathom merge` of so many recordings of 20,000 contexts each: time and memory per number."""
+    one, out = setting.scratch / "one.fathom", setting.scratch / "merged.fathom"
+    subprocess.run([str(peers.contexts(setting.build)), "20000", str(one)], check=True)
+    return [best_of(setting, f"merge, {count} recordings", one,
+                    ["merge", *[one] * count, "-o", out, "--force"]) for count in counts]
 
 
 def best_of(setting: Setting, title: str, path: Path, words: list[object]) -> dict:
