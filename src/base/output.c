@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static int output_open(struct output *o, const char *path, struct fm_error *err)
 {
     fm_autofree char *folder = folder_of(path);
     *o = (struct output){ .path = path };
-    o->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    o->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, FM_OUTPUT_MODE);
     if (o->fd >= 0)
         return 0;
     if (errno == ENOENT || errno == ENOTDIR)
@@ -68,10 +69,7 @@ static int output_open(struct output *o, const char *path, struct fm_error *err)
         o->temp = NULL;
         return err->status;
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(o->fd, 0666 & ~mask);
-    return 0;
+    return 0; /* mkostemp made it the user's alone */
 }
 
 static void output_drop(struct output *o)
@@ -81,6 +79,22 @@ static void output_drop(struct output *o)
     free(o->temp);
     if (o->fd >= 0)
         close(o->fd);
+}
+
+/* Some file systems (NFS) take bytes first and refuse them when a descriptor is closed: one of ours
+ * is, while the old file is still there. */
+static int settle(int fd)
+{
+    int twin = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return twin < 0 ? 0 : close(twin);
+}
+
+/* A file that is replaced was given its permissions on purpose, or by an older Fathom. */
+static void keep_mode(const struct output *o)
+{
+    struct stat st;
+    if (stat(o->path, &st) == 0 && S_ISREG(st.st_mode))
+        fchmod(o->fd, st.st_mode & 0777);
 }
 
 /* Give the nameless file the name `path`; EEXIST if it is taken. */
@@ -105,6 +119,7 @@ static int publish_new(struct output *o)
 
 static int publish_over(struct output *o)
 {
+    keep_mode(o);
     for (int i = 0; !o->temp; i++) {
         struct fm_buffer name = FM_BUFFER_INIT;
         fm_buffer_addf(&name, "%s.%d-%d", o->path, (int)getpid(), i);
@@ -119,6 +134,19 @@ static int publish_over(struct output *o)
     free(o->temp);
     o->temp = NULL;
     return 0;
+}
+
+static void do_nothing(int signal_number)
+{
+    (void)signal_number;
+}
+
+void fm_output_prepare(void)
+{
+    /* Not ignored but handled: exec gives back the default to whatever we start. */
+    struct sigaction found, handled = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+    if (sigaction(SIGXFSZ, NULL, &found) == 0 && found.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &handled, NULL);
 }
 
 int fm_output_put(int fd, const void *bytes, size_t len, struct fm_error *err)
@@ -161,6 +189,8 @@ static int write_file(const char *path, bool overwrite, fm_output_writer *write,
     int status = write(context, o.fd, err);
     if (status < 0)
         fm_error_context(err, "writing %s", path);
+    else if (settle(o.fd) < 0)
+        status = cannot_write(path, err);
     else if ((overwrite ? publish_over(&o) : publish_new(&o)) < 0)
         status = errno == EEXIST ? refuse_existing(path, err) : cannot_write(path, err);
     output_drop(&o);

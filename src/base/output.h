@@ -4,8 +4,9 @@
  * The bytes go to a file without a name in the folder of the output (O_TMPFILE), which gets its
  * name when it is complete: whatever ends the command before that leaves nothing behind. File
  * systems without such files get a temporary name beside the output instead. An existing file is
- * only replaced if that is allowed, by rename, so that it is there, old or new, at every moment; a
- * symbolic link to it stays one. A device or a pipe, and the standard output ("-"), are written to
+ * only replaced if that is allowed, by rename, so that it is there, old or new, at every moment; it
+ * keeps its permissions, and a symbolic link to it stays one. A new file is its owner's alone. A
+ * limit on the size of files is an error like a full disk once fm_output_prepare() was called. A device or a pipe, and the standard output ("-"), are written to
  * directly.
  *
  * It knows nothing of what is in the file. It does not wait until the bytes are on the disk.
@@ -17,6 +18,10 @@
 #include <stddef.h>
 
 #include "base/error.h"
+
+/* For the user alone, as core files and perf.data are: what Fathom writes tells command lines, with
+ * whatever was secret in them, and source text. */
+#define FM_OUTPUT_MODE 0600
 
 /* Write everything to `fd`, without closing it. 0 or a negative status with a sentence. */
 typedef int fm_output_writer(void *context, int fd, struct fm_error *err);
@@ -32,6 +37,10 @@ int fm_output_write_bytes(const char *path, bool overwrite, const void *bytes, s
 
 /* Would what is at `path` now be refused? For those who have long work before they write. */
 int fm_output_check(const char *path, bool overwrite, struct fm_error *err);
+
+/* Once, when the command starts: have the system refuse what exceeds a limit on the size of files
+ * (`ulimit -f`) instead of ending the process. What it executes starts with the signal as found. */
+void fm_output_prepare(void);
 
 /* All bytes, however often the system takes only a part of them. For writers. */
 int fm_output_put(int fd, const void *bytes, size_t len, struct fm_error *err);

@@ -59,7 +59,7 @@ def test_a_new_file(verb, folder):
     finally:
         os.umask(old)
     assert (folder / name).stat().st_size > LIMIT_BYTES
-    assert (folder / name).stat().st_mode & 0o777 == 0o640
+    assert (folder / name).stat().st_mode & 0o777 == 0o600, "for its owner alone"
     assert sorted(os.listdir(folder)) == ["in.prof", name]
 
 
@@ -68,8 +68,10 @@ def test_an_existing_file_is_kept_unless_forced(verb, folder):
     (folder / name).write_text("mine")
     refused(write(verb, folder, name), 7, f"{name} exists and is not overwritten without --force")
     assert (folder / name).read_text() == "mine"
+    (folder / name).chmod(0o640)
     assert write(verb, folder, name, "--force").returncode == 0
     assert (folder / name).stat().st_size > LIMIT_BYTES
+    assert (folder / name).stat().st_mode & 0o777 == 0o640, "it keeps its permissions"
     assert sorted(os.listdir(folder)) == ["in.prof", name]
 
 
@@ -85,14 +87,16 @@ def test_a_link_stays_a_link(verb, folder):
     assert os.listdir(folder / "deep") == [name]
 
 
-def test_a_full_disk_leaves_what_was_there(verb, folder):
-    """A limit on the size of files stands for the full disk: writing fails part of the way."""
+@pytest.mark.parametrize("disposition", [signal.SIG_IGN, signal.SIG_DFL], ids=["ignored", "default"])
+def test_a_full_disk_leaves_what_was_there(verb, disposition, folder):
+    """A limit on the size of files stands for the full disk: writing fails part of the way. By
+    default the system would end the command by SIGXFSZ."""
     name = VERBS[verb][0]
     if verb == "view":  # the page alone is too large; the recording must fit, kept in memory by a file
         (folder / "in.prof").write_bytes(marshal.dumps({("/a.py", 1, "f"): (1, 1, 0.5, 0.5, {})}))
 
     def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, disposition)
         resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
     refused(write(verb, folder, name, preexec_fn=limit), 8, name, "File too large")
     assert os.listdir(folder) == ["in.prof"]
@@ -131,3 +135,20 @@ def test_devices_and_pipes_get_the_same_bytes(verb, folder):
         reader.kill()
         reader.wait()
     assert (folder / "received").read_bytes() == expected
+
+
+PRINTING = [["--help"], ["help", "run"], ["--version"], *([verb, "--help"] for verb in
+            "run attach top dump doctor report convert merge graph view".split()),
+            ["report", "in.prof"], ["report", "--json", "in.prof"], ["doctor"], ["doctor", "--json"]]
+
+
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_what_cannot_be_printed_is_said(words, folder):
+    """A full device, and a file at its limit."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([FATHOM, *words], cwd=folder, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 8 and done.stderr.count(b"\n") == 1, done
+    with open(folder / "printed", "wb") as printed:
+        done = subprocess.run([FATHOM, *words], cwd=folder, stdout=printed, stderr=subprocess.PIPE,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5)))
+    assert done.returncode == 8 and done.stderr.count(b"\n") == 1, done

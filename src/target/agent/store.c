@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 #define FIRST_CHUNK_BYTES   (64u * 1024)
 #define LARGEST_CHUNK_BYTES (8u * 1024 * 1024)
+#define LEAST_FILE_BYTES    (FM_LIVE_PAGE + 4 * FIRST_CHUNK_BYTES) /* with less, all would be lost */
 #define MAX_STORES_PER_PID  10000
 #define REFUSALS            65536 /* requests refused at once after one that failed: asking is not free */
 
@@ -20,10 +22,23 @@ static uint32_t round_to_page(uint64_t bytes)
     return (uint32_t)((bytes + FM_LIVE_PAGE - 1) / FM_LIVE_PAGE * FM_LIVE_PAGE);
 }
 
+/* May a file be that large? Beyond the limit (`ulimit -f`) the kernel would not only refuse: it would
+ * send SIGXFSZ, by which a program that does not expect it ends. */
+static bool is_within_limit(uint64_t file_bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           file_bytes <= limit.rlim_cur;
+}
+
 /* Append `bytes` to a file and map them. The space is allocated now, so that a full file system
  * is refused here and can never turn into a SIGBUS in the middle of the program. */
 static void *map_file_bytes(const char *path, int flags, uint64_t *file_bytes, uint32_t bytes)
 {
+    if (!is_within_limit(*file_bytes + bytes)) {
+        errno = EFBIG;
+        return NULL;
+    }
     int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
     if (fd < 0)
         return NULL;
@@ -52,7 +67,7 @@ static void *map_bytes(struct fm_store *store, uint32_t bytes)
     void *p = store->full ? NULL : map_file_bytes(store->path, 0, &store->file_bytes, bytes);
     if (p || !store->more_path[0])
         return p;
-    store->full = errno == ENOSPC || errno == EDQUOT;
+    store->full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     return map_file_bytes(store->more_path, store->more_bytes ? 0 : O_CREAT, &store->more_bytes,
                           bytes);
 }
@@ -82,6 +97,10 @@ static int open_file(struct fm_store *store, const char *folder, const char *mor
 int fm_store_open(struct fm_store *store, const char *folder, const char *more_folder)
 {
     memset(store, 0, sizeof *store);
+    if (folder && !is_within_limit(LEAST_FILE_BYTES)) {
+        errno = EFBIG;
+        return -1;
+    }
     if (folder && open_file(store, folder, more_folder) < 0) {
         memset(store, 0, sizeof *store);
         return -1;

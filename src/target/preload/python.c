@@ -135,8 +135,12 @@ static const char *start_agent(void)
     int (*start)(const char *) = (int (*)(const char *))dlsym(agent, "fathom_agent_start");
     if (!start)
         return "the agent has no fathom_agent_start";
-    if (start(fm_preload_config()) < 0)
-        return "the agent could not start";
+    errno = 0;
+    if (start(fm_preload_config()) < 0) {
+        snprintf(reason, sizeof reason, "the agent could not start%s%s", errno ? ": " : "",
+                 errno ? strerror(errno) : "");
+        return reason;
+    }
     agent_pid = getpid();
     agent_audit = (void (*)(const char *, void *))dlsym(agent, "fathom_agent_audit");
     agent_end = (void (*)(void))dlsym(agent, "fathom_agent_end");
