@@ -1,35 +1,69 @@
 /*
  * `fathom merge`: many recordings as one, side by side: processes, threads and trees are kept
  * apart, functions are united. Also completes a run whose launcher was killed: its recording names
- * the folder with the processes' live stores, and such a folder can be named directly too.
+ * the folder with the processes' live stores, and such a folder can be named directly too. What was
+ * gathered from it whole, and is in the new file, is removed.
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/memory.h"
 #include "base/output.h"
+#include "base/vec.h"
 #include "commands/inputs.h"
 #include "commands/join.h"
+#include "commands/run/samples.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
 #include "record/model/recorder.h"
+#include "watch/os/leftovers.h"
+#include "watch/os/path.h"
 
 static const char help[] =
     "Usage: fathom merge [OPTION…] FILE… -o ALL\n"
     "Put many recordings into one .fathom file. A FILE may also be the recording of a run that\n"
-    "was cut off, or the folder of its live stores: what its processes left is gathered.\n"
+    "was cut off, or the folder of its live stores: what its processes left is gathered, and the\n"
+    "folder is removed.\n"
     "\n"
     "  -o, --output ALL   where to\n"
     "  -f, --force        overwrite ALL if it exists\n"
+    "      --keep         leave the folders of runs that were cut off where they are\n"
     "  -h, --help         this text\n";
+
+enum { OPTION_KEEP = 256 };
 
 static const struct option options[] = {
     { "output", required_argument, NULL, 'o' },
     { "force", no_argument, NULL, 'f' },
+    { "keep", no_argument, NULL, OPTION_KEEP },
     { "help", no_argument, NULL, 'h' },
     { 0 },
 };
+
+struct merge_request {
+    const char *output;
+    bool force, keep;
+};
+
+/* Folders that were gathered. */
+struct gathered_folder {
+    char *path; /* NULL if it is gone already */
+    bool whole; /* everything in it could be read */
+};
+struct gathered {
+    FM_VEC(struct gathered_folder) list;
+};
+
+static size_t count_lost(const struct fm_profile *p)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->notes.len; i++)
+        count += p->notes.data[i].process == FM_NONE &&
+                 strcmp(fm_profile_text(p, p->notes.data[i].kind), "lost") == 0;
+    return count;
+}
 
 static int gather(struct fm_profile *into, const char *folder, struct fm_error *err)
 {
@@ -51,38 +85,80 @@ static int gather(struct fm_profile *into, const char *folder, struct fm_error *
     return 0;
 }
 
-static struct fm_profile *open_one(const char *path, struct fm_error *err)
+/* What the launcher knew about the run of a folder; nothing if it did not get so far. */
+static struct fm_profile *open_facts(const char *folder)
 {
-    struct stat st;
-    bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    struct fm_profile *p = folder ? fm_profile_new() : fm_profile_open(path, err);
-    if (!p)
-        return NULL;
-    const char *live = folder                    ? path
-                       : fm_inputs_unfinished(p) ? fm_profile_fact_get(p, "live")
-                                                 : NULL;
-    if (live && gather(p, live, err) < 0) {
+    fm_autofree char *path = fm_path_join(folder, FM_RUN_FACTS_FILE);
+    struct fm_profile *p = fm_path_is_file(path) ? fm_profile_open(path, NULL) : NULL;
+    return p ? p : fm_profile_new();
+}
+
+/* The folder that it names will be gone, or is another's. */
+static void drop_live(struct fm_profile *p)
+{
+    for (size_t i = 0; i < p->facts.len; i++)
+        if (strcmp(fm_profile_text(p, p->facts.data[i].key), "live") == 0)
+            p->facts.data[i--] = p->facts.data[--p->facts.len];
+}
+
+static struct fm_profile *open_one(const char *path, struct gathered *gathered,
+                                   struct fm_error *err)
+{
+    bool folder = fm_path_is_folder(path);
+    struct fm_profile *p = folder ? open_facts(path) : fm_profile_open(path, err);
+    if (!p || (!folder && !fm_inputs_unfinished(p)))
+        return p;
+    fm_autofree char *live = fm_strdup(folder ? path : fm_profile_fact_get(p, "live"));
+    size_t lost = count_lost(p);
+    if (gather(p, live, err) < 0) {
         if (!folder)
             fm_error_context(err, "gathering what %s left", path);
         fm_profile_free(p);
         return NULL;
     }
+    drop_live(p);
+    struct gathered_folder one = { realpath(live, NULL), count_lost(p) == lost };
+    fm_vec_push(&gathered->list, one);
     return p;
 }
 
-struct work {
+/* The recording is written: what it was made of may go. Says which folder stays, and why. */
+static void tidy(const struct gathered *gathered, const char *output)
+{
+    for (size_t i = 0; i < gathered->list.len; i++) {
+        const struct gathered_folder *folder = &gathered->list.data[i];
+        struct fm_leftover left;
+        const char *why = NULL;
+        if (!folder->path || !fm_leftover_at(folder->path, &left))
+            continue; /* somebody's copy: not ours to remove */
+        if (!fm_path_is_regular(output))
+            why = "what was written is no file";
+        else if (!folder->whole)
+            why = "not everything in it could be read";
+        else if (left.running)
+            why = "a process of the run still goes on";
+        else if (!fm_leftover_remove(&left))
+            why = "it cannot be removed";
+        if (why)
+            fprintf(stderr, "fathom merge: the folder %s stays: %s\n", folder->path, why);
+        fm_leftover_release(&left);
+    }
+}
+
+struct merge_work {
     char *const *files;
+    struct gathered *gathered;
     struct fm_error input; /* set if an input could not be read: that is not the output's fault */
 };
 
 /* One recording in memory at a time: how many there are does not matter. */
 static int write_all(void *context, int fd, struct fm_error *err)
 {
-    struct work *work = context;
+    struct merge_work *work = context;
     struct fm_recorder *r = fm_recorder_new(fd, true);
     int status = 0;
     for (size_t i = 0; work->files[i] && status == 0 && !fm_recorder_failed(r); i++) {
-        struct fm_profile *p = open_one(work->files[i], &work->input);
+        struct fm_profile *p = open_one(work->files[i], work->gathered, &work->input);
         status = p ? 0 : work->input.status;
         if (p)
             fm_recorder_profile(r, p);
@@ -94,28 +170,33 @@ static int write_all(void *context, int fd, struct fm_error *err)
     return status;
 }
 
-static int merge(char *const *files, const char *output, bool force, struct fm_error *err)
+static int merge(char *const *files, const struct merge_request *q, struct gathered *gathered,
+                 struct fm_error *err)
 {
-    struct work work = { files, FM_ERROR_INIT };
-    int status = fm_output_write(output, force, write_all, &work, err);
+    struct merge_work work = { files, gathered, FM_ERROR_INIT };
+    int status = fm_output_write(q->output, q->force, write_all, &work, err);
     if (work.input.status)
         *err = work.input;
+    if (status == 0 && !q->keep)
+        tidy(gathered, q->output);
     return status;
 }
 
 int fm_verb_merge(int argc, char **argv)
 {
-    const char *output = NULL;
-    bool force = false;
+    struct merge_request q = { 0 };
+    struct gathered gathered = { 0 };
     struct fm_error err = FM_ERROR_INIT;
     int option;
     opterr = 0;
     optind = 0;
     while ((option = getopt_long(argc, argv, ":o:fh", options, NULL)) != -1) {
         if (option == 'o')
-            output = optarg;
+            q.output = optarg;
         else if (option == 'f')
-            force = true;
+            q.force = true;
+        else if (option == OPTION_KEEP)
+            q.keep = true;
         else if (option == 'h')
             return fputs(help, stdout) < 0;
         else
@@ -125,13 +206,16 @@ int fm_verb_merge(int argc, char **argv)
     }
     if (!argv[optind])
         return fm_verb_usage("merge", "name at least one recording");
-    if (!output)
+    if (!q.output)
         return fm_verb_usage("merge", "name the output with -o");
-    if (fm_format_of_path(output))
+    if (fm_format_of_path(q.output))
         return fm_verb_usage("merge",
                              "%s would be a foreign format: merge writes .fathom, "
                              "`fathom convert` writes the others",
-                             output);
-    int status = merge(argv + optind, output, force, &err);
+                             q.output);
+    int status = merge(argv + optind, &q, &gathered, &err);
+    for (size_t i = 0; i < gathered.list.len; i++)
+        free(gathered.list.data[i].path);
+    fm_vec_release(&gathered.list);
     return status < 0 ? fm_verb_fail("merge", &err) : 0;
 }

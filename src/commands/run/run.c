@@ -34,6 +34,7 @@
 #include "show/report/summary.h"
 #include "watch/os/folder.h"
 #include "watch/os/locate.h"
+#include "watch/os/path.h"
 #include "watch/os/spawn.h"
 
 #define SUMMARY_ROWS   15
@@ -97,6 +98,13 @@ static int prepare_environment(struct run *run, struct fm_error *err)
     return fm_run_environment_init(&run->environment, agents, &run->folder, &run->options, err);
 }
 
+/* What is known is in the folder, too, for whoever finds that without a recording. */
+static void keep_facts(const struct run *run)
+{
+    fm_autofree char *path = fm_path_join(run->folder.path, FM_RUN_FACTS_FILE);
+    fm_profile_write(run->facts, path, NULL, true, NULL); /* a run can do without */
+}
+
 /* Everything up to the moment before the program runs. 0, or the exit status. */
 static int prepare(struct run *run, struct fm_error *err)
 {
@@ -119,6 +127,7 @@ static int prepare(struct run *run, struct fm_error *err)
         fm_spawn_cancel(&run->spawn);
         return fm_status_exit(err->status);
     }
+    keep_facts(run);
     return 0;
 }
 
@@ -169,9 +178,6 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* a reader of stderr that went away must not cost the recording */
     struct fm_error late = FM_ERROR_INIT;
-    if (fm_run_output_begin(&run->output, run->facts, &late) < 0)
-        say("fathom run: %s; trying again when the program has ended", late.text);
-    late = (struct fm_error)FM_ERROR_INIT;
     if (run->options.sample && fm_run_samples_start(&run->samples, &run->options.sampling,
                                                     run->spawn.pid, &run->folder, &late) < 0)
         say("fathom run: %s; the program runs without being sampled", late.text);
@@ -289,11 +295,13 @@ static int finish(struct run *run)
     if (!p || fm_run_output_write(&run->output, p, &err) < 0) {
         fm_profile_free(p);
         fm_verb_fail("run", &err);
-        if (keep_samples(run))
+        if (keep_samples(run)) {
             say("fathom run: what was recorded is kept in %s; `fathom merge %s -o NAME` reads it",
                 run->folder.path, run->folder.path);
-        else
+        } else {
+            fm_run_output_cancel(&run->output); /* it would name a folder that is gone */
             fm_folder_remove(&run->folder);
+        }
         return fm_status_exit(FM_CANNOT_WRITE);
     }
     if (running == 0)

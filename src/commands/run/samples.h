@@ -17,6 +17,7 @@
 #include "watch/sampler/sampler.h"
 
 #define FM_RUN_SAMPLES_FILE "samples.fathom"
+#define FM_RUN_FACTS_FILE   "run.fathom" /* what is known about the run before it begins */
 
 struct fm_run_samples {
     struct fm_sampler *sampler; /* NULL: not asked for */

@@ -6,45 +6,72 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "watch/os/path.h"
 
-#define MEMORY_FOLDER     "/dev/shm"
 #define MEMORY_FREE_BYTES (64ull << 20) /* with less than this, disk is the better place */
 
-static char *make_in(const char *parent)
+/* A descriptor that holds the lock on the folder, or −1: then nobody can tell that it is in use.
+ * `*ret_gone`: somebody tidied up in between and took the folder for a left one. */
+static int lock(const char *path, bool *ret_gone)
 {
-    char *path = fm_path_join(parent, "fathom-XXXXXX");
-    if (mkdtemp(path))
-        return path;
-    free(path);
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *ret_gone = fd < 0 && errno == ENOENT;
+    if (fd < 0)
+        return -1;
+    while (flock(fd, LOCK_SH) != 0 && errno == EINTR)
+        ;
+    *ret_gone = fstat(fd, &st) == 0 && st.st_nlink == 0;
+    if (!*ret_gone)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static char *make_in(const char *parent, int *ret_lock)
+{
+    bool gone;
+    do {
+        char *path = fm_path_join(parent, FM_FOLDER_PREFIX "XXXXXX");
+        if (!mkdtemp(path)) {
+            free(path);
+            return NULL;
+        }
+        *ret_lock = lock(path, &gone);
+        if (!gone)
+            return path;
+        free(path);
+    } while (gone);
     return NULL;
 }
 
-static char *make_on_disk(void)
+static char *make_on_disk(int *ret_lock)
 {
     const char *named = getenv("TMPDIR");
     fm_autofree char *parent = named && *named ? realpath(named, NULL) : NULL;
-    char *path = parent ? make_in(parent) : NULL;
-    return path ? path : make_in("/tmp");
+    char *path = parent ? make_in(parent, ret_lock) : NULL;
+    return path ? path : make_in("/tmp", ret_lock);
 }
 
-static char *make_in_memory(void)
+static char *make_in_memory(int *ret_lock)
 {
     struct statvfs fs;
-    if (statvfs(MEMORY_FOLDER, &fs) != 0 ||
+    if (statvfs(FM_FOLDER_IN_MEMORY, &fs) != 0 ||
         (unsigned long long)fs.f_bavail * fs.f_frsize < MEMORY_FREE_BYTES)
         return NULL;
-    return make_in(MEMORY_FOLDER);
+    return make_in(FM_FOLDER_IN_MEMORY, ret_lock);
 }
 
-static char *make_in_named(const char *named)
+static char *make_in_named(const char *named, int *ret_lock)
 {
     fm_autofree char *parent = realpath(named, NULL);
-    return parent ? make_in(parent) : NULL;
+    return parent ? make_in(parent, ret_lock) : NULL;
 }
 
 /* `disk` is where stores go on when the first folder is full; the run's folder links to it. */
@@ -64,8 +91,8 @@ static int make_where_asked(struct fm_folder *folder, const char *asked, struct 
 {
     const char *colon = strchr(asked, ':');
     fm_autofree char *first = fm_strndup(asked, colon ? (size_t)(colon - asked) : strlen(asked));
-    folder->path = make_in_named(first);
-    char *second = folder->path && colon ? make_in_named(colon + 1) : NULL;
+    folder->path = make_in_named(first, &folder->lock);
+    char *second = folder->path && colon ? make_in_named(colon + 1, &folder->more_lock) : NULL;
     if (folder->path && (second || !colon)) {
         if (second)
             link_more(folder, second);
@@ -81,17 +108,17 @@ static int make_where_asked(struct fm_folder *folder, const char *asked, struct 
 
 int fm_folder_make(struct fm_folder *folder, struct fm_error *err)
 {
-    *folder = (struct fm_folder){ 0 };
+    *folder = (struct fm_folder){ .lock = -1, .more_lock = -1 };
     const char *asked = getenv("FATHOM_TMPDIR");
     if (asked && *asked)
         return make_where_asked(folder, asked, err);
-    folder->path = make_in_memory();
-    char *disk = make_on_disk();
+    folder->path = make_in_memory(&folder->lock);
+    char *disk = make_on_disk(folder->path ? &folder->more_lock : &folder->lock);
     if (!folder->path) {
         folder->path = disk;
         if (!disk)
             return fm_error_set_errno(err, FM_CANNOT_WRITE, errno,
-                                      "no folder for the run can be made in " MEMORY_FOLDER
+                                      "no folder for the run can be made in " FM_FOLDER_IN_MEMORY
                                       ", $TMPDIR or /tmp");
         return 0;
     }
@@ -122,6 +149,10 @@ void fm_folder_remove(const struct fm_folder *folder)
 
 void fm_folder_release(struct fm_folder *folder)
 {
+    if (folder->path && folder->lock >= 0)
+        close(folder->lock);
+    if (folder->more && folder->more_lock >= 0)
+        close(folder->more_lock);
     free(folder->path);
     free(folder->more);
     *folder = (struct fm_folder){ 0 };

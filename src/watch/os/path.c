@@ -18,6 +18,12 @@ bool fm_path_is_file(const char *path)
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
+bool fm_path_is_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool fm_path_is_folder(const char *path)
 {
     struct stat st;

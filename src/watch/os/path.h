@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 bool fm_path_is_file(const char *path);
+bool fm_path_is_regular(const char *path); /* a file with content, not a device */
 bool fm_path_is_folder(const char *path);
 bool fm_path_is_executable(const char *path); /* a file this user may execute */
 
