@@ -110,10 +110,13 @@ static struct fm_profile *profile_now(struct attach *a)
     return p;
 }
 
+/* While sampling goes on: whoever reads this after a kill is to know that there was more. */
 static int save(struct attach *a, struct fm_error *err)
 {
     uint64_t begin_ns = fm_clock_ns();
     struct fm_profile *p = profile_now(a);
+    fm_profile_note(p, FM_NONE, "cut-off", 1,
+                    "sampling still went on when this was saved; what followed is not in it");
     int rc = fm_run_output_write(&a->output, p, err);
     fm_profile_free(p);
     fm_save_times_done(&a->times, begin_ns, fm_clock_ns());

@@ -30,6 +30,14 @@ static struct fm_profile *open_one(const char *path, unsigned parts, struct fm_e
         fm_profile_free(p);
         p = NULL;
     }
+    if (p && p->processes.len == 0 && fm_profile_fact_get(p, "attached")) {
+        fm_error_set(err, FM_UNSUPPORTED,
+                     "%s holds nothing: fathom attach was cut off before it first saved, which is "
+                     "after a second",
+                     path);
+        fm_profile_free(p);
+        p = NULL;
+    }
     return p;
 }
 

@@ -315,6 +315,51 @@ def test_recording_while_it_goes_on(tmp_path):
         assert sampled.is_there(program.pid)
 
 
+def kill(fathom):
+    fathom.kill()
+    fathom.wait(timeout=launch.TIMEOUT)
+    fathom.stdout.close(), fathom.stderr.close()
+
+
+def test_killed_after_it_saved(tmp_path):
+    """What was saved says that there was more; what ended by itself does not."""
+    output = tmp_path / "o.fathom"
+    with sampled.Program(PYTHON, "-c", WORK) as program:
+        fathom = attached(program, "-o", output)
+        fathom.send_signal(signal.SIGUSR1)
+        assert fathom.stderr.readline() == f"fathom attach: written to {output}\n"
+        kill(fathom)
+        [note] = sampled.Recording(output).notes
+        assert note["kind"] == "cut-off" and "still went on" in note["text"]
+        whole = sampled.attach(program.pid, tmp_path / "whole.fathom", "--rounds", "3")
+        assert whole.notes == []
+
+
+def test_killed_before_it_saved(tmp_path):
+    """The file that keeps the name says so, whoever opens it."""
+    with sampled.Program(PYTHON, "-c", WORK) as program:
+        kill(attached(program, "-o", tmp_path / "o.fathom"))
+    for words in (["report"], ["convert", "-o", tmp_path / "o.prof"], ["view", "-o", tmp_path / "o.html"]):
+        done = launch.fathom(*words, tmp_path / "o.fathom")
+        assert done.returncode == 12 and done.stdout == ""
+        assert "o.fathom holds nothing: fathom attach was cut off" in done.stderr
+    assert os.listdir(tmp_path) == ["o.fathom"]
+
+
+def test_force_keeps_the_old_one_until_there_is_a_new_one(tmp_path):
+    output = tmp_path / "o.fathom"
+    output.write_text("old")
+    with sampled.Program(PYTHON, "-c", WORK) as program:
+        fathom = attached(program, "--force", "-o", output)
+        kill(fathom)
+        assert output.read_text() == "old"
+        fathom = attached(program, "--force", "-o", output)
+        fathom.send_signal(signal.SIGUSR1)
+        assert fathom.stderr.readline() == f"fathom attach: written to {output}\n"
+        kill(fathom)
+        assert sampled.Recording(output).sampling["samples"] >= 0
+
+
 def test_signal_before_anything_else(tmp_path):
     """SIGUSR1 means "write", from the first moment on; it does not end what was just started."""
     with sampled.Program(PYTHON, "-c", "print(0, flush=True); input()") as program:

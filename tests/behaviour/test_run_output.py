@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 
 import launch
 import pythons
+import recordings
 from launch import own_run_folders  # noqa: F401 (a fixture)
 
 INTERPRETERS = pythons.interpreters()
@@ -32,15 +35,15 @@ def run(folder, *words, status=0, **options):
     return done
 
 
-def recordings(folder):
+def recordings_of(folder):
     return sorted(name for name in os.listdir(folder) if name != "app.py")
 
 
 def test_default_names_count_up(folder):
     for _ in range(3):
         run(folder, "app.py")
-    assert recordings(folder) == ["app-2.fathom", "app-3.fathom", "app.fathom"]
-    for name in recordings(folder):
+    assert recordings_of(folder) == ["app-2.fathom", "app-3.fathom", "app.fathom"]
+    for name in recordings_of(folder):
         assert (folder / name).read_bytes().startswith(MAGIC)
 
 
@@ -56,12 +59,12 @@ def test_default_names_count_up(folder):
 ])
 def test_default_name(folder, words, name):
     launch.fathom("run", "--calls", "-q", "--python", PYTHON, *words, cwd=folder)
-    assert recordings(folder) == [name]
+    assert recordings_of(folder) == [name]
 
 
 def test_default_name_with_rank(folder):
     run(folder, "app.py", env={**os.environ, "OMPI_COMM_WORLD_RANK": "3"})
-    assert recordings(folder) == ["app-r3.fathom"]
+    assert recordings_of(folder) == ["app-r3.fathom"]
 
 
 def test_template(folder):
@@ -69,14 +72,14 @@ def test_template(folder):
     done = run(folder, "-o", "%s-%p-%h-r%r-%n-%t-%%.fathom", "app.py",
                env={**os.environ, "PMI_RANK": "5"})
     pattern = rf"app-{done.stdout.strip()}-{re.escape(socket.gethostname())}-r5-1-\d{{8}}-\d{{6}}-%"
-    [name] = recordings(folder)
+    [name] = recordings_of(folder)
     assert re.fullmatch(pattern + r"\.fathom", name)
 
 
 def test_sequence_number(folder):
     for _ in range(2):
         run(folder, "-o", "x%n.fathom", "app.py")
-    assert recordings(folder) == ["x1.fathom", "x2.fathom"]
+    assert recordings_of(folder) == ["x1.fathom", "x2.fathom"]
 
 
 @pytest.mark.parametrize("name", ["out.fathom", "out.prof"])
@@ -86,14 +89,14 @@ def test_existing_output_is_refused_before_the_program_runs(folder, name):
     assert done.stdout == "", "the program must not have run"
     assert name in done.stderr and "--force" in done.stderr
     assert (folder / name).read_text() == "precious"
-    assert recordings(folder) == [name]
+    assert recordings_of(folder) == [name]
 
 
 def test_force_replaces(folder):
     (folder / "out.fathom").write_text("old")
     run(folder, "--force", "-o", "out.fathom", "app.py")
     assert (folder / "out.fathom").read_bytes().startswith(MAGIC)
-    assert recordings(folder) == ["out.fathom"]
+    assert recordings_of(folder) == ["out.fathom"]
 
 
 def test_force_keeps_the_old_one_if_nothing_ran(folder):
@@ -102,6 +105,88 @@ def test_force_keeps_the_old_one_if_nothing_ran(folder):
     (folder / "tool").chmod(0o755)
     run(folder, "--force", "-o", "out.fathom", "./tool", status=127)
     assert (folder / "out.fathom").read_text() == "old"
+
+
+def test_force_keeps_the_old_one_while_the_program_runs(folder):
+    (folder / "app.py").write_text("print(open('out.fathom').read())")
+    (folder / "out.fathom").write_text("old")
+    assert run(folder, "--force", "-o", "out.fathom", "app.py").stdout == "old\n"
+    assert (folder / "out.fathom").read_bytes().startswith(MAGIC)
+
+
+def test_force_keeps_the_old_one_if_the_launcher_is_killed(folder):
+    """What the killed run recorded is still in its folder, with what is known about the run."""
+    (folder / "app.py").write_text("def work():\n    print('ready', flush=True)\n    input()\nwork()\n")
+    (folder / "out.fathom").write_text("old")
+    process = launch.start(launch.FATHOM, "run", "--calls", "--python", PYTHON, "--force", "-o",
+                           "out.fathom", "app.py", cwd=folder, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.wait(timeout=launch.TIMEOUT)
+    process.stdin.close()
+    assert process.stdout.read() == "", "the program has ended"
+    process.stdout.close(), process.stderr.close()
+    assert (folder / "out.fathom").read_text() == "old"
+    [left] = launch.run_folders()
+    assert launch.fathom("merge", left, "-o", folder / "found.fathom").returncode == 0
+    report = recordings.report(folder / "found.fathom")
+    assert report["command"] == f"{PYTHON} app.py"
+    assert [f["calls"] for f in report["functions"] if f["name"] == "work"] == [1]
+    assert launch.run_folders() == []
+
+
+@pytest.mark.parametrize("out", ["out.fathom", "out.prof"])
+def test_force_keeps_the_old_one_if_the_new_one_cannot_be_written(folder, out):
+    """A limit on the size of files, which the program sets for the launcher."""
+    (folder / out).write_text("old")
+    (folder / "app.py").write_text(
+        "import os, resource\n"
+        "resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (1000, 1000))\n")
+    done = run(folder, "--force", "-o", out, "app.py", status=8)
+    assert "File too large" in done.stderr
+    assert (folder / out).read_text() == "old"
+    [left] = launch.run_folders()
+    assert f"fathom merge {left} -o" in done.stderr
+    shutil.rmtree(left)
+
+
+LIMIT_BYTES = 8192
+
+
+def limit():
+    """As in a shell with `ulimit -f`: a file that grows further ends its writer by SIGXFSZ."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT_BYTES, LIMIT_BYTES))
+
+
+@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("collector", ["--sample", "--calls"])
+def test_a_limit_on_the_size_of_files(folder, collector, status):
+    """The program ends as it would; whoever cannot record says so, and no file says what is not so."""
+    (folder / "app.py").write_text(
+        "import sys\n" + "".join(f"def f{i}(): pass\nf{i}()\n" for i in range(2000)) +
+        f"print('ran')\nsys.exit({status})\n")
+    done = launch.fathom("run", collector, "-q", "--python", PYTHON, "-o", "out.fathom", "app.py",
+                         cwd=folder, preexec_fn=limit)
+    assert done.stdout == "ran\n" and "File too large" in done.stderr
+    if collector == "--calls":  # the recording was too large, or the agent had no room for its own
+        assert done.returncode == status and "was not profiled" in done.stderr
+    else:
+        assert done.returncode == (status or 8)
+        # The samples alone may have been small enough to be kept, and then the file leads to them.
+        kept = launch.run_folders()
+        assert recordings_of(folder) == (["out.fathom"] if kept else [])
+        assert ("fathom merge" in done.stderr) == bool(kept)
+
+
+@pytest.mark.parametrize("disposition", ["SIG_DFL", "SIG_IGN"])
+def test_the_program_finds_the_signal_as_it_was(folder, disposition):
+    """A shell shows it: Python itself ignores the signal."""
+    done = run(folder, "sh", "-c", "grep SigIgn /proc/self/status; grep SigCgt /proc/self/status",
+               preexec_fn=lambda: signal.signal(signal.SIGXFSZ, getattr(signal, disposition)))
+    ignored, caught = (int(line.split()[1], 16) for line in done.stdout.splitlines())
+    bit = 1 << (signal.SIGXFSZ - 1)
+    assert bool(ignored & bit) == (disposition == "SIG_IGN") and not caught & bit
 
 
 @pytest.mark.parametrize("words", [["-o", "/dev/null"], ["--force", "-o", "/dev/null"]])

@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/output.h"
 #include "record/model/file.h"
 #include "watch/os/path.h"
 
@@ -118,11 +119,13 @@ static char *default_name(const struct fm_run_names *names, int sequence)
 /* Make the file, which must not exist, holding the facts. 0 or a negative status; FM_EXISTS. */
 static int make(const char *path, const struct fm_profile *facts, struct fm_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FM_OUTPUT_MODE);
     if (fd < 0)
         return fm_error_set_errno(err, errno == EEXIST ? FM_EXISTS : FM_CANNOT_WRITE, errno,
                                   "writing %s", path);
     int rc = facts ? fm_file_save(facts, fd, err) : 0;
+    if (rc < 0)
+        fm_error_context(err, "writing %s", path);
     if (close(fd) != 0 && rc == 0)
         rc = fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "writing %s", path);
     if (rc < 0)
@@ -189,29 +192,19 @@ int fm_run_output_open(struct fm_run_output *output, const char *template, bool 
     return rc;
 }
 
-int fm_run_output_begin(struct fm_run_output *output, const struct fm_profile *facts,
-                        struct fm_error *err)
-{
-    if (output->made || output->format)
-        return 0;
-    int rc = fm_profile_write(facts, output->path, NULL, true, err);
-    output->made = rc == 0;
-    return rc;
-}
-
 int fm_run_output_write(struct fm_run_output *output, const struct fm_profile *p,
                         struct fm_error *err)
 {
     int rc = fm_profile_write(p, output->path, output->format, output->replace, err);
     if (rc == 0)
         /* What is there now is ours: later writes go over it. */
-        output->made = output->replace = true;
+        output->made = output->written = output->replace = true;
     return rc;
 }
 
 void fm_run_output_cancel(struct fm_run_output *output)
 {
-    if (output->made)
+    if (output->made && !output->written)
         unlink(output->path);
     output->made = false;
 }

@@ -1,9 +1,11 @@
 /*
  * Where a run's recording goes: its name, and the promise that nothing is overwritten unasked.
  *
- * A .fathom output exists from the start: a small valid recording with the facts of the run, among
- * them "live", the folder with the processes' stores. If the launcher is killed, `fathom report`
- * and `fathom merge` find everything through it. At the end the finished file takes its place.
+ * A .fathom output that is new exists from the start: a small valid recording with the facts of the
+ * run, among them "live", the folder with the processes' stores. If the launcher is killed, `fathom
+ * report` and `fathom merge` find everything through it. At the end the finished file takes its
+ * place. One that --force gave up stays as it is until then, so that at every moment there is the
+ * old recording or the whole new one; the folder of such a run is found by `fathom doctor`.
  */
 #ifndef FM_COMMANDS_RUN_OUTPUT_H
 #define FM_COMMANDS_RUN_OUTPUT_H
@@ -19,7 +21,8 @@ struct fm_run_output {
     char *path;
     const struct fm_format *format; /* NULL: .fathom */
     bool replace;                   /* whatever has that name at the end is ours to replace */
-    bool made;                      /* the file exists because we made it */
+    bool made;                      /* the file exists because we made it … */
+    bool written; /* … and holds a recording, more than the facts of the start */
 };
 
 /* What the letters of a name template stand for. */
@@ -35,13 +38,11 @@ int fm_run_output_open(struct fm_run_output *output, const char *template, bool 
                        const struct fm_run_names *names, const struct fm_profile *facts,
                        struct fm_error *err);
 
-/* The program runs now: put the facts in place of an old recording that --force gave up. */
-int fm_run_output_begin(struct fm_run_output *output, const struct fm_profile *facts,
-                        struct fm_error *err);
-
 int fm_run_output_write(struct fm_run_output *output, const struct fm_profile *p,
                         struct fm_error *err);
-void fm_run_output_cancel(struct fm_run_output *output); /* nothing ran: leave nothing behind */
+
+/* Nothing ran, or nothing of it could be kept: leave no file behind that says otherwise. */
+void fm_run_output_cancel(struct fm_run_output *output);
 void fm_run_output_release(struct fm_run_output *output);
 
 #endif
