@@ -214,3 +214,139 @@ def test_marks_without_utf8():
     assert "✓" in doctor().stdout
     plain = doctor(env=dict(os.environ, LC_ALL="C")).stdout
     assert "✓" not in plain and "  ok run " in plain
+
+
+# ---------------------------------------------------------------- folders of runs
+
+WAITS = "import sys; print('ready', flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A place for runs that is this test's alone."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    monkeypatch.setenv("FATHOM_TMPDIR", str(folder))
+    monkeypatch.setitem(UTF8, "FATHOM_TMPDIR", str(folder))
+    return folder
+
+
+def started(tmp_path, *words):
+    process = launch.start(launch.FATHOM, "run", *words, "--python", sys.executable, "-q", "-o",
+                           tmp_path / "o%n.fathom", "-c", WAITS, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def kill(process):
+    """The launcher alone: the program goes on until end()."""
+    process.kill()
+    process.wait(timeout=launch.TIMEOUT)
+
+
+def end(process):
+    process.stdin.close()
+    assert process.stdout.read() == "", "the program has ended"
+    process.wait(timeout=launch.TIMEOUT)
+    process.stdout.close(), process.stderr.close()
+
+
+def states():
+    return [(run["running"], run["command"].split()[1:2]) for run in as_json()["runs"]]
+
+
+@pytest.mark.parametrize("collector", ["--calls", "--sample"])
+def test_folders_of_runs(tmp_path, runs, collector):
+    assert as_json()["runs"] == [] and "Folders of runs" not in doctor().stdout
+    process = started(tmp_path, collector)
+    assert states() == [(True, ["-c"])], "its launcher lives"
+    assert doctor("--clear").stdout == (
+        "Removed 0 folders of runs that were cut off, 0 bytes; 1 of runs that go on was left alone.\n")
+    kill(process)
+    if collector == "--calls":  # only a process that records by itself still needs the folder
+        assert states() == [(True, ["-c"])], "its process lives"
+        assert doctor("--clear").stdout.startswith("Removed 0 folders")
+    end(process)
+    assert states() == [(False, ["-c"])]
+    [run] = as_json()["runs"]
+    files = [path for path in Path(run["folder"]).iterdir()]
+    assert run["bytes"] == sum(path.lstat().st_blocks * 512 for path in files) > 0
+    text = doctor().stdout
+    assert run["folder"] in text and "cut off" in text and "fathom doctor --clear" in text
+    done = doctor("--clear")
+    assert done.stdout == (f"Removed 1 folder of runs that were cut off, {run['bytes']:,} bytes.\n")
+    assert done.returncode == 0 and list(runs.iterdir()) == []
+
+
+def test_clear_takes_nothing_that_is_not_a_run(tmp_path, runs):
+    process = started(tmp_path, "--calls")
+    kill(process), end(process)
+    [folder] = runs.iterdir()
+    others = {"fathom-notes1": 0o700, "fathom-abcdef": 0o755, "fathom-abcdefg": 0o700, "mine": 0o700}
+    for name, mode in others.items():
+        (runs / name).mkdir(mode)
+        (runs / name).chmod(mode)
+    (runs / "fathom-notes1" / "thesis.txt").write_text("dear")
+    (runs / "fathom-linked").symlink_to(tmp_path)
+    done = doctor("--clear")
+    assert done.stdout.startswith("Removed 1 folder of") and done.returncode == 0
+    assert not folder.exists()
+    assert {path.name for path in runs.iterdir()} == {*others, "fathom-linked"}
+    assert (runs / "fathom-notes1" / "thesis.txt").read_text() == "dear"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")
+def test_clear_leaves_other_users_alone(tmp_path, runs):
+    process = started(tmp_path, "--calls")
+    kill(process), end(process)
+    [folder] = runs.iterdir()
+    os.chown(folder, 12345, 12345)
+    assert as_json()["runs"] == []
+    assert doctor("--clear").stdout.startswith("Removed 0 folders")
+    assert folder.exists()
+
+
+def test_a_second_folder_goes_with_the_first(tmp_path, runs, monkeypatch):
+    second = tmp_path / "second"
+    second.mkdir()
+    for environment in (os.environ, UTF8):
+        monkeypatch.setitem(environment, "FATHOM_TMPDIR", f"{runs}:{second}")
+    process = started(tmp_path, "--calls")
+    assert len(list(second.iterdir())) == 1 and states() == [(True, ["-c"])]
+    kill(process), end(process)
+    assert states() == [(False, ["-c"])]
+    assert doctor("--clear").stdout.startswith("Removed 1 folder of")
+    assert list(runs.iterdir()) == list(second.iterdir()) == []
+
+
+def test_clear_goes_alone():
+    for words in (["--json"], [str(os.getpid())]):
+        done = doctor("--clear", *words)
+        assert done.returncode == 2 and "--clear goes alone" in done.stderr
+
+
+def test_merge_removes_what_it_gathered(tmp_path, runs):
+    process = started(tmp_path, "--calls")
+    kill(process)
+    recording = tmp_path / "o1.fathom"
+    done = launch.fathom("merge", recording, "-o", tmp_path / "early.fathom")
+    assert done.returncode == 0 and "stays: a process of the run still goes on" in done.stderr
+    end(process)
+    [folder] = runs.iterdir()
+    done = launch.fathom("merge", "--keep", recording, "-o", tmp_path / "kept.fathom")
+    assert (done.returncode, done.stderr) == (0, "") and list(runs.iterdir()) == [folder]
+    done = launch.fathom("merge", recording, "-o", "/dev/null")
+    assert "stays: what was written is no file" in done.stderr and list(runs.iterdir()) == [folder]
+    done = launch.fathom("merge", recording, "-o", "/dev/full")
+    assert done.returncode == 8 and list(runs.iterdir()) == [folder]
+    (folder / "99999999.0.live").write_bytes(b"rubbish")
+    done = launch.fathom("merge", recording, "-o", tmp_path / "damaged.fathom")
+    assert done.returncode == 0 and "stays: not everything in it could be read" in done.stderr
+    (folder / "99999999.0.live").unlink()
+    done = launch.fathom("merge", recording, "-o", tmp_path / "all.fathom")
+    assert (done.returncode, done.stderr) == (0, "") and list(runs.iterdir()) == []
+    whole, kept = (json.loads(launch.fathom("report", "--json", tmp_path / name).stdout)
+                   for name in ("all.fathom", "kept.fathom"))
+    assert [f["calls"] for f in whole["functions"]] == [f["calls"] for f in kept["functions"]] != []
+    done = launch.fathom("merge", recording, "-o", tmp_path / "late.fathom")
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and str(folder) in done.stderr

@@ -1,6 +1,6 @@
 /*
  * `fathom doctor`: what works here, why not, and the command that would allow the rest. With a PID,
- * whether that process can be profiled. It changes nothing.
+ * whether that process can be profiled. It changes nothing, unless asked to clear away what runs left.
  */
 #include <getopt.h>
 #include <stdlib.h>
@@ -15,15 +15,17 @@ static const char help[] =
     "the system permits, and the command that would allow the rest.\n"
     "\n"
     "      --json         the same as JSON\n"
+    "      --clear        remove the folders of runs that were cut off, nothing of runs that go on\n"
     "      --color WHEN   auto, always or never\n"
     "  -h, --help         this text\n"
     "\n"
     "Exit status: 0 everything works, 1 something is limited, 3 there is no process PID.\n";
 
-enum { OPTION_JSON = 256, OPTION_COLOR };
+enum { OPTION_JSON = 256, OPTION_CLEAR, OPTION_COLOR };
 
 static const struct option options[] = {
     { "json", no_argument, NULL, OPTION_JSON },
+    { "clear", no_argument, NULL, OPTION_CLEAR },
     { "color", required_argument, NULL, OPTION_COLOR },
     { "help", no_argument, NULL, 'h' },
     { 0 },
@@ -31,7 +33,7 @@ static const struct option options[] = {
 
 struct doctor_request {
     pid_t pid;
-    bool json;
+    bool json, clear;
     enum fm_color_mode color;
 };
 
@@ -50,6 +52,9 @@ static int parse(int argc, char **argv, struct doctor_request *r)
         switch (c) {
         case OPTION_JSON:
             r->json = true;
+            break;
+        case OPTION_CLEAR:
+            r->clear = true;
             break;
         case OPTION_COLOR:
             if (strcmp(optarg, "always") == 0)
@@ -70,6 +75,8 @@ static int parse(int argc, char **argv, struct doctor_request *r)
         return fm_verb_usage("doctor", "it looks at one process at a time");
     if (optind < argc && !parse_pid(argv[optind], &r->pid))
         return fm_verb_usage("doctor", "\"%s\" is not the number of a process", argv[optind]);
+    if (r->clear && (r->json || r->pid))
+        return fm_verb_usage("doctor", "--clear goes alone");
     return -1;
 }
 
@@ -79,6 +86,8 @@ int fm_verb_doctor(int argc, char **argv)
     int status = parse(argc, argv, &r);
     if (status >= 0)
         return status;
+    if (r.clear)
+        return fm_doctor_clear(stdout);
     struct fm_doctor *d = fm_calloc(1, sizeof *d);
     struct fm_error err = FM_ERROR_INIT;
     if (fm_doctor_gather(d, r.pid, &err) < 0) {

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "show/report/table.h"
 #include "watch/cpython/runtime.h"
+#include "watch/os/leftovers.h"
 #include "watch/os/permits.h"
 #include "watch/os/procfs.h"
 
@@ -55,6 +56,7 @@ struct fm_doctor {
     FM_VEC(struct fm_doctor_python) pythons;
     int scripts; /* on PATH that only choose a Python, as pyenv's */
     FM_VEC(struct fm_doctor_process) processes;
+    struct fm_leftovers runs; /* the folders of runs that go on, or were cut off */
     FM_VEC(struct fm_doctor_finding) findings;
     /* with a PID */
     pid_t pid; /* 0: about the machine */
@@ -73,6 +75,19 @@ bool fm_doctor_limited(const struct fm_doctor *d);
 
 /* "3.11.7", "3.12" or "?"; in the caller's buffer of 32 bytes. */
 const char *fm_doctor_version(char out[32], uint32_t version_hex, bool exact);
+
+/* What runs that were cut off left. */
+struct fm_doctor_left {
+    size_t folders, running;
+    uint64_t bytes;
+};
+struct fm_doctor_left fm_doctor_left(const struct fm_leftovers *runs);
+
+/* What ran there, "" if it is not known; malloc'ed. */
+char *fm_doctor_run_command(const struct fm_leftover *run);
+
+/* Remove what runs that were cut off left, and say how much it was. The exit status. */
+int fm_doctor_clear(FILE *out);
 
 void fm_doctor_page(const struct fm_doctor *d, struct fm_style style, FILE *out);
 void fm_doctor_json(const struct fm_doctor *d, FILE *out);

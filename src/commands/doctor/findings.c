@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "show/report/number.h"
 
 #define SYSCTL_YAMA "sudo sysctl kernel.yama.ptrace_scope=0"
 
@@ -206,6 +207,20 @@ static void find_perf(struct fm_doctor *d)
         set_command(f, "sudo sysctl kernel.perf_event_paranoid=2");
 }
 
+/* Only if there is something: nobody needs to know that there is nothing. */
+static void find_left(struct fm_doctor *d)
+{
+    struct fm_doctor_left left = fm_doctor_left(&d->runs);
+    char bytes[FM_NUMBER_BYTES];
+    if (left.folders)
+        set_command(add(d, "left", "left by runs", FM_VERDICT_EXTRA,
+                        "%zu folder%s of runs that were cut off, %s bytes; `fathom merge FOLDER -o "
+                        "NAME` reads one, or remove them all:",
+                        left.folders, left.folders == 1 ? "" : "s",
+                        fm_number_count(bytes, (int64_t)left.bytes)),
+                    "fathom doctor --clear");
+}
+
 void fm_doctor_find(struct fm_doctor *d)
 {
     find_launch(d);
@@ -216,6 +231,7 @@ void fm_doctor_find(struct fm_doctor *d)
     find_cpu(d);
     find_agents(d);
     find_perf(d);
+    find_left(d);
 }
 
 /* ---- one process ---- */

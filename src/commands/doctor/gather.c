@@ -286,6 +286,7 @@ int fm_doctor_gather(struct fm_doctor *d, pid_t pid, struct fm_error *err)
         return gather_process(d, err);
     gather_pythons(d);
     gather_processes(d);
+    fm_leftovers_find(&d->runs);
     fm_doctor_find(d);
     return 0;
 }
@@ -302,6 +303,7 @@ void fm_doctor_release(struct fm_doctor *d)
     fm_vec_release(&d->processes);
     fm_vec_release(&d->findings);
     fm_vec_release(&d->agent_minors);
+    fm_leftovers_release(&d->runs);
     free(d->agents);
     free(d->command);
     free(d->exe);

@@ -1,4 +1,5 @@
 /* `fathom doctor --json`; the members are described in docs/doctor.md. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -121,6 +122,23 @@ static void add_processes(struct fm_buffer *out, const struct fm_doctor *d)
     fm_buffer_add_char(out, ']');
 }
 
+static void add_runs(struct fm_buffer *out, const struct fm_doctor *d)
+{
+    open_list(out, "runs");
+    for (size_t i = 0; i < d->runs.list.len; i++) {
+        const struct fm_leftover *run = &d->runs.list.data[i];
+        fm_autofree char *command = fm_doctor_run_command(run);
+        open_element(out);
+        fm_json_add_text_member(out, "folder", run->path);
+        fm_json_add_member(out, "bytes", (int64_t)run->bytes);
+        fm_json_add_member(out, "written", (int64_t)run->since);
+        add_bool(out, "running", run->running);
+        fm_json_add_text_member(out, "command", command);
+        fm_buffer_add_char(out, '}');
+    }
+    fm_buffer_add_char(out, ']');
+}
+
 static void add_process(struct fm_buffer *out, const struct fm_doctor *d)
 {
     const struct fm_proc *p = &d->process;
@@ -160,6 +178,7 @@ void fm_doctor_json(const struct fm_doctor *d, FILE *out)
         fm_json_add_text_member(&text, "agents", d->agents ? d->agents : "");
         add_pythons(&text, d);
         add_processes(&text, d);
+        add_runs(&text, d);
     }
     fm_buffer_add_text(&text, "}\n");
     fwrite(text.data, 1, text.len, out);

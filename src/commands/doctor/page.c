@@ -5,7 +5,9 @@
 #include <langinfo.h>
 #include <linux/capability.h>
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -15,6 +17,7 @@
 
 #define DEFAULT_WIDTH   100
 #define PROCESSES_SHOWN 30
+#define RUNS_SHOWN      20
 #define LABEL_COLUMNS   22
 
 struct doctor_page {
@@ -244,6 +247,37 @@ static void put_processes(const struct doctor_page *p)
             put_wrapped(p, d->processes.data[i].why, 0);
 }
 
+static void put_runs(const struct page *p)
+{
+    const struct fm_leftovers *runs = &p->d->runs;
+    struct fm_table t;
+    if (!runs->list.len)
+        return;
+    put_title(p, "Folders of runs");
+    fm_table_init(&t, p->style);
+    fm_table_column(&t, "folder", FM_TABLE_LEFT);
+    fm_table_column(&t, "bytes", FM_TABLE_RIGHT);
+    fm_table_column(&t, "last written", FM_TABLE_LEFT);
+    fm_table_column(&t, "state", FM_TABLE_LEFT);
+    fm_table_column(&t, "command", FM_TABLE_TEXT);
+    for (size_t i = 0; i < runs->list.len && i < RUNS_SHOWN; i++) {
+        const struct fm_leftover *run = &runs->list.data[i];
+        char bytes[FM_NUMBER_BYTES], since[32] = "";
+        struct tm tm;
+        fm_autofree char *command = fm_doctor_run_command(run);
+        strftime(since, sizeof since, "%Y-%m-%d %H:%M", localtime_r(&run->since, &tm));
+        fm_table_cell(&t, FM_COLOR_NONE, run->path);
+        fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(bytes, (int64_t)run->bytes));
+        fm_table_cell(&t, FM_COLOR_NONE, since);
+        fm_table_cell(&t, FM_COLOR_NONE, run->running ? "goes on" : "cut off");
+        fm_table_cell(&t, FM_COLOR_NONE, command);
+    }
+    fm_table_print(&t, p->out);
+    fm_table_release(&t);
+    if (runs->list.len > RUNS_SHOWN)
+        fprintf(p->out, "and %zu more\n", runs->list.len - RUNS_SHOWN);
+}
+
 /* ---- one process ---- */
 
 static void put_process(const struct doctor_page *p)
@@ -293,4 +327,5 @@ void fm_doctor_page(const struct fm_doctor *d, struct fm_style style, FILE *out)
     put_permits(&p);
     put_pythons(&p);
     put_processes(&p);
+    put_runs(&p);
 }

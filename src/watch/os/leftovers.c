@@ -109,7 +109,7 @@ static DIR *open_folder(const char *path, struct fm_leftover *l)
         return NULL;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        l->running = true;
+        l->running = true; /* or nobody can tell */
     l->since = st.st_mtime > l->since ? st.st_mtime : l->since;
     if (look_into(dir, l))
         return dir;
@@ -206,13 +206,16 @@ void fm_leftovers_find(struct fm_leftovers *all)
 {
     *all = (struct fm_leftovers){ 0 };
     const char *asked = getenv("FATHOM_TMPDIR"), *colon = asked ? strchr(asked, ':') : NULL;
-    fm_autofree char *first =
-        asked ? fm_strndup(asked, colon ? (size_t)(colon - asked) : strlen(asked)) : NULL;
-    find_in(all, first);
-    find_in(all, colon ? colon + 1 : NULL);
-    find_in(all, FM_FOLDER_IN_MEMORY);
-    find_in(all, getenv("TMPDIR"));
-    find_in(all, "/tmp");
+    if (asked && *asked) {
+        fm_autofree char *first =
+            fm_strndup(asked, colon ? (size_t)(colon - asked) : strlen(asked));
+        find_in(all, first);
+        find_in(all, colon ? colon + 1 : NULL);
+    } else {
+        find_in(all, FM_FOLDER_IN_MEMORY);
+        find_in(all, getenv("TMPDIR"));
+        find_in(all, "/tmp");
+    }
     for (size_t i = all->list.len; i > 0; i--) {
         if (!is_listed(all, i - 1))
             continue;

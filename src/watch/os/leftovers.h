@@ -32,7 +32,7 @@ struct fm_leftovers {
     FM_VEC(struct fm_leftover) list;
 };
 
-/* Every folder of a run of this user, in all places where folder.c may make one. */
+/* Every folder of a run of this user where folder.c would make one now: $FATHOM_TMPDIR counts. */
 void fm_leftovers_find(struct fm_leftovers *leftovers);
 void fm_leftovers_release(struct fm_leftovers *leftovers);
 
