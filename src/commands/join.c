@@ -32,6 +32,7 @@
 struct store {
     uint32_t pid, number;
     bool live;
+    uint64_t start_ns; /* when it was begun; 0 if unknown */
     char name[NAME_MAX + 1];
 };
 
@@ -107,6 +108,18 @@ static int bytes_read(int folder, const char *name, struct bytes *b)
     close(fd);
     errno = saved;
     return status;
+}
+
+/* When a store was begun (CLOCK_MONOTONIC); 0 if it does not say. */
+static uint64_t read_start(int folder, const char *name)
+{
+    struct fm_live_header header = { 0 };
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return 0;
+    bool whole = pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header;
+    close(fd);
+    return whole ? header.start_ns : 0;
 }
 
 static void bytes_release(struct bytes *b)
@@ -190,14 +203,20 @@ static void join_unprofiled(struct fm_profile *into, int folder, const struct st
                     reason ? fm_profile_text(into, reason) : "no agent for this Python");
 }
 
-static const struct fm_join_ending *ending_of(uint32_t pid, const struct fm_join_ending *endings,
-                                              size_t n)
+/* How the process ended that had the number `pid` at `start_ns`: of several processes of one number
+ * the first that ended after that, or the one of which no end is known. 0: the last of them. */
+static const struct fm_join_ending *ending_of(uint32_t pid, uint64_t start_ns,
+                                              const struct fm_join_ending *endings, size_t n)
 {
+    const struct fm_join_ending *found = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (endings[i].pid == pid)
-            return &endings[i];
+        const struct fm_join_ending *e = &endings[i];
+        if (e->pid != pid || (e->end_ns && e->end_ns < start_ns))
+            continue;
+        if (!found || !start_ns || (e->end_ns && (!found->end_ns || e->end_ns < found->end_ns)))
+            found = e;
     }
-    return NULL;
+    return found;
 }
 
 /* What the sampler wrote into the folder; NULL if there is nothing. */
@@ -219,7 +238,8 @@ static void join_samples(struct fm_profile *into, struct fm_profile *sampled,
 {
     for (size_t i = 0; i < sampled->processes.len; i++) {
         struct fm_process *process = &sampled->processes.data[i];
-        const struct fm_join_ending *known = ending_of(process->pid, endings, n_endings);
+        const struct fm_join_ending *known =
+            ending_of(process->pid, process->start_ns, endings, n_endings);
         if (known && known->end_ns >= process->start_ns) {
             if (known->exit_status >= 0) /* the sampler may know what the launcher does not */
                 process->exit_status = known->exit_status;
@@ -240,15 +260,20 @@ int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profil
                                   "reading the folder %s", folder);
     while ((entry = readdir(dir))) {
         struct store s;
-        if (parse_name(entry->d_name, &s))
+        if (parse_name(entry->d_name, &s)) {
+            s.start_ns = s.live ? read_start(dirfd(dir), s.name) : 0;
             fm_vec_push(&stores, s);
+        }
     }
     if (stores.len)
         qsort(stores.data, stores.len, sizeof *stores.data, compare_stores);
     for (size_t i = 0; i < stores.len; i++) {
         const struct store *s = &stores.data[i];
-        bool last = i + 1 == stores.len || stores.data[i + 1].pid != s->pid;
-        const struct fm_join_ending *known = last ? ending_of(s->pid, endings, n_endings) : NULL;
+        const struct fm_join_ending *known = ending_of(s->pid, s->start_ns, endings, n_endings);
+        const struct store *next = i + 1 < stores.len ? s + 1 : NULL;
+        if (next && next->pid == s->pid && /* the same process, with another program */
+            ending_of(next->pid, next->start_ns, endings, n_endings) == known)
+            known = NULL;
         struct fm_live_ending ending = { fm_clock_pair_now(), known ? known->end_ns : 0,
                                          known ? known->exit_status : -1 };
         if (s->live)

@@ -120,14 +120,14 @@ def test_a_link_stays_a_link(tmp_path):
     assert read(tmp_path / "deep" / "real.prof") == STATS
 
 
-def test_permissions_follow_the_umask(tmp_path):
+def test_a_new_file_is_its_owners_alone(tmp_path):
     write(tmp_path / "a.prof", STATS)
     old = os.umask(0o027)
     try:
         converts("a.prof", "-o", "b.prof", cwd=tmp_path)
     finally:
         os.umask(old)
-    assert (tmp_path / "b.prof").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "b.prof").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("name", ["out.fathom", "out.prof"])

@@ -13,6 +13,7 @@ import pytest
 
 import launch
 import pythons
+import recordings
 from launch import no_core_files, own_run_folders  # noqa: F401 (fixtures)
 
 INTERPRETERS = pythons.interpreters()
@@ -138,6 +139,37 @@ def test_processes_that_end_with_the_program_do_not_keep_the_folder(tmp_path):
     script.write_text(code)
     done = launch.run(str(script), python=PYTHON, output=tmp_path / "o.fathom")
     assert (done.stdout, done.stderr, done.returncode) == ("9\n", "", 0)
+
+
+NUMBER_AGAIN = """
+import os, subprocess, sys, time
+code = "import os, sys\\ndef %s(): print(os.getpid(), flush=True)\\n%s()\\nsys.exit(%d)"
+def child(name, status):
+    words = [sys.executable, "-c", code % (name, name, status)]
+    return int(subprocess.run(words, stdout=subprocess.PIPE).stdout)
+for attempt in range(50):
+    first = child("first", 3)
+    time.sleep(0.03)
+    with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+        file.write(str(first - 1))
+    if child("second", 5) == first:
+        print(first)
+        break
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/sys/kernel/ns_last_pid", os.W_OK) or os.getuid() != 0,
+                    reason="only root chooses the number of a process")
+def test_two_processes_of_one_number(tmp_path):
+    """Each has its own calls, its own end and its own status."""
+    done = launch.run("-c", NUMBER_AGAIN, python=PYTHON, output=tmp_path / "o.fathom")
+    assert done.returncode == 0, done.stderr
+    if not done.stdout:
+        pytest.skip("others took the number each time")
+    rows = recordings.report(tmp_path / "o.fathom", "--processes")["processes"]
+    first, second = [row for row in rows if row["process"] == int(done.stdout)]
+    assert (first["exit_status"], second["exit_status"]) == (3, 5)
+    assert "def first" in first["command"] and "def second" in second["command"]
 
 
 # ---------------------------------------------------------------- with a terminal

@@ -7,11 +7,14 @@
 #include <cmocka.h>
 #include <elf.h>
 #include <errno.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +28,7 @@
 #include "watch/os/newborn.h"
 #include "watch/os/procfs.h"
 #include "watch/os/remote.h"
+#include "watch/os/watch.h"
 
 /* ---- maps ---- */
 
@@ -545,6 +549,104 @@ static void test_exit_status(void **state)
     }
 }
 
+/* ---- processes of one number ---- */
+
+/* A child that has the number `pid` and ends with `status` when *ret_fd is closed; −1 if the system
+ * does not let us choose (only root may), or the number is taken. */
+static pid_t child_of_number(pid_t pid, int status, int *ret_fd)
+{
+    int ends[2];
+    char byte;
+    pid_t wanted[] = { pid };
+    struct clone_args args = { .exit_signal = SIGCHLD,
+                               .set_tid = (uint64_t)(uintptr_t)wanted,
+                               .set_tid_size = 1 };
+    assert_int_equal(pipe(ends), 0);
+    pid_t made = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+    if (made == 0) {
+        close(ends[1]);
+        while (read(ends[0], &byte, 1) < 0)
+            ;
+        _exit(status);
+    }
+    close(ends[0]);
+    *ret_fd = ends[1];
+    if (made < 0)
+        close(ends[1]);
+    return made;
+}
+
+static void make_file(const char *folder, pid_t pid, const char *rest)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%d%s", folder, (int)pid, rest);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+static void remove_file(const char *folder, pid_t pid, const char *rest)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%d%s", folder, (int)pid, rest);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Let the process end, see that, and collect it. */
+static void end(struct fm_watch *watch, pid_t pid, int fd)
+{
+    siginfo_t info;
+    close(fd);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    while (fm_watch_recording(watch) > 0)
+        fm_watch_wait(watch, -1, -1);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_watch_number_used_again(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/fathom-test-watch-XXXXXX";
+    int first_fd, second_fd;
+    struct fm_watch watch;
+    assert_non_null(mkdtemp(folder));
+    fm_watch_init(&watch, folder);
+    pid_t pid = child_of_status(3, &first_fd);
+    make_file(folder, pid, ".0.live");
+    fm_watch_scan(&watch);
+    fm_watch_scan(&watch); /* the same file is the same process */
+    assert_int_equal(watch.list.len, 1);
+    assert_int_equal(fm_watch_recording(&watch), 1);
+    end(&watch, pid, first_fd);
+    uint64_t end_ns = watch.list.data[0].end_ns;
+    assert_true(end_ns > 0);
+
+    usleep(30000); /* starts are told apart in hundredths of a second */
+    pid_t second = child_of_number(pid, 5, &second_fd);
+    if (second == pid) {
+        fm_watch_scan(&watch); /* another process has the number, but is not of the run */
+        assert_int_equal(watch.list.len, 1);
+        assert_int_equal(fm_watch_recording(&watch), 0);
+        make_file(folder, pid, ".1.live");
+        fm_watch_scan(&watch);
+        assert_int_equal(watch.list.len, 2);
+        assert_int_equal(fm_watch_recording(&watch), 1);
+        assert_true(watch.list.data[1].end_ns == 0);
+        end(&watch, pid, second_fd);
+        assert_true(watch.list.data[0].end_ns == end_ns);
+        assert_true(watch.list.data[1].end_ns > end_ns);
+        fm_watch_ask_statuses(&watch);
+        assert_int_equal(watch.list.data[0].exit_status, 3);
+        assert_int_equal(watch.list.data[1].exit_status, 5);
+        remove_file(folder, pid, ".1.live");
+    }
+    fm_watch_release(&watch);
+    remove_file(folder, pid, ".0.live");
+    assert_int_equal(rmdir(folder), 0);
+    if (second != pid)
+        skip(); /* only root chooses the number of a process */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_tids_of_ourselves),
         cmocka_unit_test(test_exit_status),
+        cmocka_unit_test(test_watch_number_used_again),
         cmocka_unit_test(test_newborn),
         cmocka_unit_test(test_newborn_by_listing),
         cmocka_unit_test(test_newborn_after_wrap),

@@ -69,7 +69,7 @@ int fm_run_wait(struct fm_relay *relay, struct fm_watch *watch, pid_t pid,
         if (meanwhile->due_ns(meanwhile->data) <= fm_clock_ns())
             meanwhile->do_due(meanwhile->data);
     }
-    struct fm_watched *program = fm_watch_add(watch, pid);
+    struct fm_watched *program = &watch->list.data[0]; /* its number may be another's by now */
     if (program->end_ns == 0)
         program->end_ns = fm_clock_ns();
     program->exit_status = fm_exit_status_of_wait(status);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "watch/os/procfs.h"
 
 #define MAX_STATUS_FDS 256 /* ended processes whose descriptor is kept for their status */
 
@@ -40,27 +41,50 @@ static int is_running(const struct fm_watched *watched)
     return watched->exit.fd >= 0 && watched->end_ns == 0;
 }
 
+/* The last process of that number; NULL if there was none. */
+static struct fm_watched *find(struct fm_watch *watch, pid_t pid)
+{
+    for (size_t i = watch->list.len; i > 0; i--)
+        if (watch->list.data[i - 1].pid == pid)
+            return &watch->list.data[i - 1];
+    return NULL;
+}
+
 struct fm_watched *fm_watch_add(struct fm_watch *watch, pid_t pid)
 {
-    for (size_t i = 0; i < watch->list.len; i++)
-        if (watch->list.data[i].pid == pid)
-            return &watch->list.data[i];
-    struct fm_watched watched = { .pid = pid, .exit_status = -1 };
+    struct fm_watched *known = find(watch, pid);
+    struct fm_process_kin kin;
+    uint64_t start_ticks = fm_process_kin(&kin, pid) == 0 ? kin.start_ticks : 0;
+    if (known && (start_ticks == 0 || start_ticks == known->start_ticks))
+        return known;
+    if (known && known->end_ns == 0) /* nobody had the time to look at its descriptor */
+        known->end_ns = fm_clock_ns();
+    struct fm_watched watched = { .pid = pid, .start_ticks = start_ticks, .exit_status = -1 };
     fm_exit_watch_open(&watched.exit, pid);
+    if (known)
+        memcpy(watched.seen, known->seen, sizeof watched.seen);
     fm_vec_push(&watch->list, watched);
     return &watch->list.data[watch->list.len - 1];
 }
 
-/* A file of that name appeared: "PID.N.live", "PID.N.unprofiled". */
+/* A file "PID.N.live" or "PID.N.unprofiled" is there. Processes number theirs upwards, so what is
+ * below the number to come was seen before, and is perhaps of another process that had the same
+ * number. */
 static void see_name(struct fm_watch *watch, const char *name)
 {
-    char *end;
+    char *end, *dot;
     errno = 0;
-    long pid = strtol(name, &end, 10);
-    if (end != name && *end == '.' && errno == 0 && pid > 0 && pid <= INT32_MAX) {
-        struct fm_watched *watched = fm_watch_add(watch, (pid_t)pid);
-        watched->records |= strstr(end, ".live") != NULL;
-    }
+    long pid = strtol(name, &dot, 10);
+    if (dot == name || *dot != '.' || errno != 0 || pid <= 0 || pid > INT32_MAX)
+        return;
+    long number = strtol(dot + 1, &end, 10);
+    bool live = strstr(end, ".live") != NULL;
+    const struct fm_watched *known = find(watch, (pid_t)pid);
+    if (known && number < known->seen[live])
+        return;
+    struct fm_watched *watched = fm_watch_add(watch, (pid_t)pid);
+    watched->seen[live] = number + 1;
+    watched->records |= live;
 }
 
 void fm_watch_scan(struct fm_watch *watch)

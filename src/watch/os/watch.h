@@ -6,6 +6,9 @@
  * its parent is; exit_status.h asks it how. Where something is too old or refused, ends and
  * statuses just stay unknown.
  *
+ * A number may be given to another process later on: a process is its number and its start. So a
+ * run may have several processes of one number here, in the order in which they began.
+ *
  * Threads: none.
  */
 #ifndef FM_OS_WATCH_H
@@ -20,10 +23,12 @@
 
 struct fm_watched {
     pid_t pid;
+    uint64_t start_ticks;      /* since boot; 0 if it had ended when it was first heard of */
     struct fm_exit_watch exit; /* closed once there is nothing more to learn from it */
     uint64_t end_ns;           /* CLOCK_MONOTONIC; 0 while it runs, or if it ended unseen */
     int32_t exit_status;       /* as a shell shows it; −1 if unknown */
     bool records;              /* it has a live store */
+    long seen[2];              /* the next number of its files, of either kind; see watch.c */
 };
 
 struct fm_watch {
@@ -35,7 +40,8 @@ struct fm_watch {
 void fm_watch_init(struct fm_watch *watch, const char *folder);
 void fm_watch_release(struct fm_watch *watch);
 
-/* Know `pid`; the record's address holds until the next call. */
+/* Know the process that has the number `pid` now, or had it last. The record's address holds until
+ * the next call. */
 struct fm_watched *fm_watch_add(struct fm_watch *watch, pid_t pid);
 
 /* Look at the folder once, for what the notifications missed. */
