@@ -64,6 +64,14 @@ def test_collapsed(converted, name):
     assert {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines} == STACKS
 
 
+def test_callgrind(converted):
+    """Times alone: it has no samples. Calls of a function by itself are a function of their own there."""
+    path = converted("x.callgrind")
+    assert "summary: 1000000000 0\n" in path.read_text()
+    assert {name: row["self_ns"] // MS for name, row in rows(path).items()} == {
+        name: own for name, (own, _) in FUNCTIONS.items()}
+
+
 @pytest.mark.parametrize("name, unit_ns", [("x.collapsed", 1), ("x.speedscope.json", MS),
                                            ("x.pb.gz", MS), ("x.pprof", MS)])
 def test_read_back(converted, name, unit_ns):

@@ -297,7 +297,8 @@ static bool *only_sampled_new(const struct flat_walk *w)
         int64_t sampled_ns = 0;
         for (int s = 0; s < FM_STATE_COUNT; s++)
             sampled_ns = fm_sum(sampled_ns, inclusive_at(w, 1 + s, thread->root));
-        only[i] = sampled_ns > 0 && p->processes.data[thread->process].calls &&
+        only[i] = sampled_ns > 0 && thread->process < p->processes.len &&
+                  p->processes.data[thread->process].calls &&
                   sampled_ns == fm_profile_value(p, FM_METRIC_TOTAL, thread->root);
     }
     for (uint32_t i = 0; i < p->nodes.len; i++)
