@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/facts.h"
+#include "commands/redact.h"
 #include "commands/run/output.h"
 #include "commands/sample_options.h"
 #include "commands/save_times.h"
@@ -42,6 +43,7 @@ static const char help[] =
     "                  NAME.speedscope.json, NAME.pb.gz, NAME.collapsed, NAME.prof: in those formats\n"
     FM_WATCH_OPTIONS_HELP
     "  --rounds N      stop after every thread was looked at so many times\n"
+    "  --redact        leave the arguments of command lines out of the recording\n"
     "  -q, --quiet     no table at the end\n"
     "\n"
     "SIGUSR1 sent to fathom writes the recording so far; sampling goes on. See docs/attach.md.\n";
@@ -49,7 +51,7 @@ static const char help[] =
 
 struct attach {
     struct fm_watch_options watch;
-    bool quiet;
+    bool quiet, redact;
     uint64_t rounds, duration_ns;
     int ready_fd, control_fd;
     struct fm_sampler *sampler;
@@ -94,6 +96,10 @@ static int take_own(void *context, char **words, int *at, struct fm_error *err)
         *(ready ? &a->ready_fd : &a->control_fd) = (int)whole;
         return 1;
     }
+    if (fm_option_flag("--redact", words, at)) {
+        a->redact = true;
+        return 1;
+    }
     if (!fm_option_flag("-q", words, at) && !fm_option_flag("--quiet", words, at))
         return 0;
     a->quiet = true;
@@ -107,6 +113,8 @@ static struct fm_profile *profile_now(struct attach *a)
 {
     struct fm_profile *p = fm_sampler_profile(a->sampler);
     fm_facts_complete(p, a->facts, a->start_ns);
+    if (a->redact)
+        fm_redact(p);
     return p;
 }
 

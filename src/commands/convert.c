@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "commands/inputs.h"
+#include "commands/redact.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
 
@@ -17,6 +18,7 @@ static const char help_start[] =
     "  -o, --output OUT   where to; \"-\" is the standard output\n"
     "      --to FORMAT    the format, if the name of OUT does not tell\n"
     "  -f, --force        overwrite OUT if it exists\n"
+    "      --redact       leave the arguments of command lines out of it\n"
     "  -h, --help         this text\n"
     "\n"
     "Formats, and the names that choose them:\n"
@@ -24,15 +26,13 @@ static const char help_start[] =
 
 struct convert_request {
     const char *output, *to;
-    bool force;
+    bool force, redact;
 };
 
 static const struct option options[] = {
-    { "output", required_argument, NULL, 'o' },
-    { "to", required_argument, NULL, 't' },
-    { "force", no_argument, NULL, 'f' },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+    { "output", required_argument, NULL, 'o' }, { "to", required_argument, NULL, 't' },
+    { "force", no_argument, NULL, 'f' },        { "redact", no_argument, NULL, 'r' },
+    { "help", no_argument, NULL, 'h' },         { 0 },
 };
 
 static int print_help(void)
@@ -86,6 +86,8 @@ static int convert(const struct convert_request *q, char *const *files, struct f
     struct fm_profile *p = fm_inputs_open(files, format == &fm_format_pstats, FM_FILE_ALL, err);
     if (!p)
         return err->status;
+    if (q->redact)
+        fm_redact(p);
     int status = fm_profile_write(p, q->output, format, q->force, err);
     fm_profile_free(p);
     return status;
@@ -105,6 +107,8 @@ int fm_verb_convert(int argc, char **argv)
             q.to = optarg;
         else if (option == 'f')
             q.force = true;
+        else if (option == 'r')
+            q.redact = true;
         else if (option == 'h')
             return print_help();
         else

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "commands/inputs.h"
 #include "commands/join.h"
+#include "commands/redact.h"
 #include "commands/run/samples.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
@@ -30,21 +31,20 @@ static const char help[] =
     "  -o, --output ALL   where to\n"
     "  -f, --force        overwrite ALL if it exists\n"
     "      --keep         leave the folders of runs that were cut off where they are\n"
+    "      --redact       leave the arguments of command lines out of it\n"
     "  -h, --help         this text\n";
 
-enum { OPTION_KEEP = 256 };
+enum { OPTION_KEEP = 256, OPTION_REDACT };
 
 static const struct option options[] = {
-    { "output", required_argument, NULL, 'o' },
-    { "force", no_argument, NULL, 'f' },
-    { "keep", no_argument, NULL, OPTION_KEEP },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+    { "output", required_argument, NULL, 'o' }, { "force", no_argument, NULL, 'f' },
+    { "keep", no_argument, NULL, OPTION_KEEP }, { "redact", no_argument, NULL, OPTION_REDACT },
+    { "help", no_argument, NULL, 'h' },         { 0 },
 };
 
 struct merge_request {
     const char *output;
-    bool force, keep;
+    bool force, keep, redact;
 };
 
 /* Folders that were gathered. */
@@ -117,6 +117,8 @@ static struct fm_profile *open_one(const char *path, struct gathered *gathered,
         return NULL;
     }
     drop_live(p);
+    if (fm_profile_fact_get(p, FM_REDACT_FACT))
+        fm_redact(p); /* as was asked of the run */
     struct gathered_folder one = { realpath(live, NULL), count_lost(p) == lost };
     fm_vec_push(&gathered->list, one);
     return p;
@@ -148,6 +150,7 @@ static void tidy(const struct gathered *gathered, const char *output)
 struct merge_work {
     char *const *files;
     struct gathered *gathered;
+    bool redact;
     struct fm_error input; /* set if an input could not be read: that is not the output's fault */
 };
 
@@ -160,6 +163,8 @@ static int write_all(void *context, int fd, struct fm_error *err)
     for (size_t i = 0; work->files[i] && status == 0 && !fm_recorder_failed(r); i++) {
         struct fm_profile *p = open_one(work->files[i], work->gathered, &work->input);
         status = p ? 0 : work->input.status;
+        if (p && work->redact)
+            fm_redact(p);
         if (p)
             fm_recorder_profile(r, p);
         fm_profile_free(p);
@@ -173,7 +178,7 @@ static int write_all(void *context, int fd, struct fm_error *err)
 static int merge(char *const *files, const struct merge_request *q, struct gathered *gathered,
                  struct fm_error *err)
 {
-    struct merge_work work = { files, gathered, FM_ERROR_INIT };
+    struct merge_work work = { files, gathered, q->redact, FM_ERROR_INIT };
     int status = fm_output_write(q->output, q->force, write_all, &work, err);
     if (work.input.status)
         *err = work.input;
@@ -197,6 +202,8 @@ int fm_verb_merge(int argc, char **argv)
             q.force = true;
         else if (option == OPTION_KEEP)
             q.keep = true;
+        else if (option == OPTION_REDACT)
+            q.redact = true;
         else if (option == 'h')
             return fputs(help, stdout) < 0;
         else

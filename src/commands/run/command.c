@@ -1,7 +1,6 @@
 /* What `fathom run CMD…` means; see run_command.h. */
 #include "commands/run/command.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -151,18 +150,6 @@ static char *stem_of_python(char *const *words)
     return fm_strdup("python");
 }
 
-/* Is this command an interpreter by its name: python, python3, python3.13t? */
-static bool is_python_name(const char *word)
-{
-    const char *rest = fm_path_base(word);
-    if (!begins_with(rest, "python"))
-        return false;
-    for (rest += strlen("python"); *rest; rest++)
-        if (!isdigit((unsigned char)*rest) && !strchr(".td", *rest))
-            return false;
-    return true;
-}
-
 /* Slashes would make another folder of it. */
 static void make_file_name(char *stem)
 {
@@ -193,7 +180,8 @@ int fm_run_command_init(struct fm_run_command *command, const char *python, char
     if (script)
         command->stem = stem_of_python(words);
     else
-        command->stem = is_python_name(words[0]) ? stem_of_python(words + 1) : stem_of(words[0]);
+        command->stem =
+            fm_path_names_python(words[0]) ? stem_of_python(words + 1) : stem_of(words[0]);
     make_file_name(command->stem);
     return 0;
 }

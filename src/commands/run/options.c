@@ -36,6 +36,7 @@ static const char help[] =
     "                  %t time, %% percent sign\n"
     "  --force         overwrite an existing NAME\n"
     "  --python PATH   the interpreter for scripts, -m, -c and -; default: python3 on PATH\n"
+    "  --redact        leave the arguments of command lines out of the recording\n"
     "  -q, --quiet     no table at the end\n"
     "  --flush-signal NAME   this signal sent to fathom (USR1, USR2, …) writes the recording so far,\n"
     "                  instead of reaching the program\n"
@@ -135,6 +136,10 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
     }
     if (fm_option_flag("--force", words, at)) {
         options->force = true;
+        return -1;
+    }
+    if (fm_option_flag("--redact", words, at)) {
+        options->redact = true;
         return -1;
     }
     if (fm_option_flag("-q", words, at) || fm_option_flag("--quiet", words, at)) {

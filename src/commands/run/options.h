@@ -11,7 +11,7 @@
 struct fm_run_options {
     const char *output; /* -o, NULL if not given */
     const char *python; /* --python, NULL if not given */
-    bool force, quiet;
+    bool force, quiet, redact;
     /* The collectors. Each parses into here; run_environment.c hands it to the agents. */
     bool sample; /* stacks from outside */
     struct fm_sampler_options sampling;

@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "commands/facts.h"
 #include "commands/join.h"
+#include "commands/redact.h"
 #include "commands/run/command.h"
 #include "commands/run/environment.h"
 #include "commands/run/lines.h"
@@ -84,6 +85,8 @@ static struct fm_profile *gather_facts(const struct run *run)
     fm_profile_fact(p, "collectors", text + strlen(", "));
     if (run->options.lines)
         fm_profile_fact(p, "lines", run->options.patterns);
+    if (run->options.redact)
+        fm_redact(p);
     return p;
 }
 
@@ -178,6 +181,7 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* a reader of stderr that went away must not cost the recording */
     struct fm_error late = FM_ERROR_INIT;
+    run->samples.redact = run->options.redact;
     if (run->options.sample && fm_run_samples_start(&run->samples, &run->options.sampling,
                                                     run->spawn.pid, &run->folder, &late) < 0)
         say("fathom run: %s; the program runs without being sampled", late.text);
@@ -212,6 +216,8 @@ static struct fm_profile *join(struct run *run, struct fm_error *err)
         p = NULL;
     }
     fm_profile_free(sampled);
+    if (p && run->options.redact)
+        fm_redact(p);
     if (p && run->options.lines)
         fm_run_lines_note(p, run->options.patterns);
     fm_vec_release(&endings);

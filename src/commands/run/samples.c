@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "commands/redact.h"
 #include "record/formats/format.h"
 #include "watch/os/path.h"
 
@@ -27,6 +28,8 @@ int fm_run_samples_save(struct fm_run_samples *s, struct fm_error *err)
     if (!s->sampler)
         return 0;
     struct fm_profile *p = fm_sampler_profile(s->sampler);
+    if (s->redact)
+        fm_redact(p);
     int rc = fm_profile_write(p, s->path, NULL, true, err);
     fm_profile_free(p);
     s->saved = s->saved || rc == 0;

@@ -23,6 +23,7 @@ struct fm_run_samples {
     struct fm_sampler *sampler; /* NULL: not asked for */
     char *path;
     struct fm_save_times times;
+    bool redact;
     bool saved; /* there is something of it in the folder */
 };
 

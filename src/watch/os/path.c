@@ -47,6 +47,15 @@ bool fm_path_ends_with(const char *path, const char *suffix)
     return path_len > suffix_len && strcmp(path + path_len - suffix_len, suffix) == 0;
 }
 
+bool fm_path_names_python(const char *path)
+{
+    const char *rest = fm_path_base(path);
+    if (strncmp(rest, "python", strlen("python")) != 0)
+        return false;
+    rest += strlen("python");
+    return rest[strspn(rest, "0123456789.td")] == '\0';
+}
+
 char *fm_path_join(const char *folder, const char *name)
 {
     struct fm_buffer buf = FM_BUFFER_INIT;

@@ -16,6 +16,9 @@ const char *fm_path_base(const char *path);
 
 bool fm_path_ends_with(const char *path, const char *suffix);
 
+/* Is it an interpreter by its name: python, python3, a/python3.13t? */
+bool fm_path_names_python(const char *path);
+
 /* `folder` and `name` joined by one slash; malloc'ed. */
 char *fm_path_join(const char *folder, const char *name);
 
