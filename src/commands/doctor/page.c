@@ -247,7 +247,7 @@ static void put_processes(const struct doctor_page *p)
             put_wrapped(p, d->processes.data[i].why, 0);
 }
 
-static void put_runs(const struct page *p)
+static void put_runs(const struct doctor_page *p)
 {
     const struct fm_leftovers *runs = &p->d->runs;
     struct fm_table t;
