@@ -10,6 +10,9 @@
 #include "target/preload/preload.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,6 +40,26 @@ static char *find_library(const char *list)
     return NULL;
 }
 
+/* May the program that is about to be executed load the library? Its loader says so aloud if not:
+ * when this process became another user (su, setpriv) or has another root (chroot), and the library
+ * lies where only the user of Fathom may read. Asked for both users, since posix_spawn may go back
+ * from the effective one to the real one. */
+static bool library_is_readable(void)
+{
+    int saved_errno = errno;
+    bool readable = access(fm_preload.library, R_OK) == 0 &&
+                    faccessat(AT_FDCWD, fm_preload.library, R_OK, AT_EACCESS) == 0;
+    errno = saved_errno;
+    return readable;
+}
+
+/* The bytes of an environment with another entry for LD_PRELOAD, at most `more` longer. */
+static size_t bytes_needed(const struct fm_environment *plan, size_t more)
+{
+    size_t list = plan->preload ? strlen(plan->preload) + 1 : 0;
+    return (plan->entries + 3) * sizeof(char *) + sizeof preload_name + list + more;
+}
+
 void fm_environment_plan(struct fm_environment *plan, char *const *envp)
 {
     *plan = (struct fm_environment){ .old = envp };
@@ -52,40 +75,23 @@ void fm_environment_plan(struct fm_environment *plan, char *const *envp)
         else if (!plan->preload && begins_with(entry, preload_name))
             plan->preload = entry + strlen(preload_name);
     }
-    plan->add_run = !has_run;
-    plan->add_preload = !plan->preload || !find_library(plan->preload);
-    if (!plan->add_run && !plan->add_preload)
+    bool has_library = plan->preload && find_library(plan->preload);
+    if (!library_is_readable()) {
+        plan->remove = has_run || has_library;
+        plan->bytes = plan->remove ? bytes_needed(plan, 0) : 0;
         return;
-    plan->bytes = (plan->entries + 3) * sizeof(char *);
-    if (plan->add_preload)
-        plan->bytes += sizeof preload_name + strlen(fm_preload.library) + 1 +
-                       (plan->preload ? strlen(plan->preload) : 0);
+    }
+    plan->add_run = !has_run;
+    plan->add_preload = !has_library;
+    if (plan->add_run || plan->add_preload)
+        plan->bytes = bytes_needed(plan, strlen(fm_preload.library) + 1);
 }
 
-char **fm_environment_fill(const struct fm_environment *plan, void *memory)
+bool fm_environment_differs(void)
 {
-    char **env = memory;
-    char *text = (char *)(env + plan->entries + 3);
-    size_t n = 0;
-    if (plan->add_preload) {
-        char *end = mempcpy(text, preload_name, strlen(preload_name));
-        if (plan->preload) {
-            end = mempcpy(end, plan->preload, strlen(plan->preload));
-            *end++ = ':';
-        }
-        memcpy(end, fm_preload.library, strlen(fm_preload.library) + 1);
-    }
-    for (size_t i = 0; i < plan->entries; i++) {
-        bool replace = plan->add_preload && plan->preload &&
-                       plan->old[i] + strlen(preload_name) == plan->preload;
-        env[n++] = replace ? text : plan->old[i];
-    }
-    if (plan->add_preload && !plan->preload)
-        env[n++] = text;
-    if (plan->add_run)
-        env[n++] = fm_preload.run_entry;
-    env[n] = NULL;
-    return env;
+    struct fm_environment plan;
+    fm_environment_plan(&plan, environ);
+    return plan.bytes != 0;
 }
 
 /* Take the library out of the entry "LD_PRELOAD=…", with the separator that came with it. False
@@ -107,6 +113,59 @@ static bool clean_preload(char *entry)
     return true;
 }
 
+static bool is_preload_entry(const struct fm_environment *plan, size_t i)
+{
+    return plan->preload && plan->old[i] + strlen(preload_name) == plan->preload;
+}
+
+/* The old entries without both variables. */
+static size_t fill_without(const struct fm_environment *plan, char **env, char *text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->entries; i++) {
+        char *entry = plan->old[i];
+        if (begins_with(entry, run_name))
+            continue;
+        if (is_preload_entry(plan, i)) {
+            entry = strcpy(text, entry);
+            if (!clean_preload(entry))
+                continue;
+        }
+        env[n++] = entry;
+    }
+    return n;
+}
+
+/* The old entries and both variables. */
+static size_t fill_with(const struct fm_environment *plan, char **env, char *text)
+{
+    size_t n = 0;
+    if (plan->add_preload) {
+        char *end = stpcpy(text, preload_name);
+        if (plan->preload) {
+            end = stpcpy(end, plan->preload);
+            *end++ = ':';
+        }
+        strcpy(end, fm_preload.library);
+    }
+    for (size_t i = 0; i < plan->entries; i++)
+        env[n++] = plan->add_preload && is_preload_entry(plan, i) ? text : plan->old[i];
+    if (plan->add_preload && !plan->preload)
+        env[n++] = text;
+    if (plan->add_run)
+        env[n++] = fm_preload.run_entry;
+    return n;
+}
+
+char **fm_environment_fill(const struct fm_environment *plan, void *memory)
+{
+    char **env = memory;
+    char *text = (char *)(env + plan->entries + 3);
+    size_t n = plan->remove ? fill_without(plan, env, text) : fill_with(plan, env, text);
+    env[n] = NULL;
+    return env;
+}
+
 void fm_environment_clean(void)
 {
     char **to = environ;
@@ -121,7 +180,21 @@ void fm_environment_clean(void)
         *to = NULL;
 }
 
-void *fm_environment_map(size_t bytes)
+/*
+ * Memory for large environments. It cannot be given back after use: in a child of vfork the exec
+ * succeeds and nobody comes back, while the memory is the parent's. So each thread keeps one piece
+ * and uses it again. A thread is known by pthread_self(), which in a child of vfork is that of the
+ * thread waiting for it.
+ */
+struct piece {
+    _Atomic(pthread_t) owner; /* 0: nobody's. A thread that has ended leaves its piece to the next
+                                 one with its number */
+    void *memory;             /* the owner's */
+    size_t bytes;
+};
+static struct piece pieces[64];
+
+static void *map(size_t bytes)
 {
     int saved_errno = errno;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -129,10 +202,26 @@ void *fm_environment_map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void fm_environment_unmap(void *memory, size_t bytes)
+void *fm_environment_memory(size_t bytes)
 {
-    int saved_errno = errno;
-    if (memory)
-        munmap(memory, bytes);
-    errno = saved_errno;
+    pthread_t self = pthread_self();
+    size_t i = 0;
+    for (; i < sizeof pieces / sizeof *pieces; i++) {
+        pthread_t nobody = 0;
+        if (pieces[i].owner == self ||
+            atomic_compare_exchange_strong(&pieces[i].owner, &nobody, self))
+            break;
+    }
+    if (i == sizeof pieces / sizeof *pieces)
+        return map(bytes); /* more threads than pieces: this one is not used again */
+    struct piece *piece = &pieces[i];
+    if (piece->bytes < bytes) {
+        /* Twice as much as needed, and the old one stays: it may be in use below a signal. */
+        void *memory = map(bytes * 2);
+        if (!memory)
+            return NULL;
+        piece->memory = memory;
+        piece->bytes = bytes * 2;
+    }
+    return piece->memory;
 }

@@ -4,7 +4,7 @@
  *
  * The C library's own functions call each other directly, not through symbols, so every entry point
  * is replaced by itself: the exec family, posix_spawn and posix_spawnp,
- * and, in system.c, system and popen. The real functions are looked up by the constructor, because
+ * and, in system.c and popen.c, system and popen. The real functions are looked up by the constructor, because
  * looking up is not safe between vfork and exec; only a call from another library's constructor,
  * before ours, looks them up late.
  */

@@ -5,11 +5,13 @@
  * FATHOM_RUN describing the run. In a program that is a Python, the library takes both out of the
  * environment, so that the program sees the environment it would have without Fathom, and loads the
  * agent when the interpreter is about to run its first code (python.c). In every program it puts
- * both back into the environment of whatever that program executes (exec.c, system.c), also when
- * the program made up an environment of its own.
+ * both back into the environment of whatever that program executes (exec.c, system.c, popen.c), also
+ * when the program made up an environment of its own; but not when whoever executes may not read
+ * this library.
  *
  * It links to the C library alone and must be harmless inside any program: no output, no signal
- * handler, no thread, no allocation, errno kept; whatever fails leaves the program as it is.
+ * handler, no thread, no allocation (but popen's own), errno kept; whatever fails leaves the
+ * program as it is.
  *
  * Threads: everything in fm_preload is written by the constructor, before main, and only read after
  * it. The functions of exec.c also run in children between vfork and exec.
@@ -47,35 +49,47 @@ typedef int fm_preload_hook(const char *event, void *args, void *data);
 int fm_preload_add_hook(fm_preload_hook *hook);
 void fm_preload_hooks_end(void); /* the interpreter is about to free all hooks */
 
+/* The words that run a command in a shell, as the C library's own functions have them. */
+#define FM_SHELL       "/bin/sh"
+#define FM_SHELL_WORDS 5 /* with the NULL */
+void fm_shell_words(const char *command, char *words[FM_SHELL_WORDS]);
+
 /* This process is about to execute another program: tell the agent, if it runs in this process. */
 void fm_preload_before_exec(void);
 
 /*
- * The environment for a program to be executed: `envp` with both variables in it.
+ * The environment for a program to be executed: `envp` with both variables in it; without them if
+ * that program could not read the library, because its loader would say so.
  *
  * fm_environment_plan() looks at `envp` and says how many bytes the new one needs: 0 when `envp`
  * can be passed on as it is. fm_environment_fill() builds it in memory of the caller. No
- * allocation, no lock: callable between vfork and exec.
+ * allocation, no lock: callable between vfork and exec. `environ` itself and what it points at are
+ * never changed after the constructor: any thread may be reading it.
  */
 struct fm_environment {
     char *const *old;
     size_t entries;      /* in `old` */
     const char *preload; /* value of LD_PRELOAD in `old`, NULL if it has none */
-    bool add_run, add_preload;
+    bool add_run, add_preload, remove;
     size_t bytes;
 };
 
 void fm_environment_plan(struct fm_environment *plan, char *const *envp);
 char **fm_environment_fill(const struct fm_environment *plan, void *memory);
 
-/* Take both variables out of `environ`, in place; what else LD_PRELOAD held stays. */
+/* Is `environ` not what must be passed on? Then the C library's own system() and popen() will not
+ * do. */
+bool fm_environment_differs(void);
+
+/* Take both variables out of `environ`, in place; what else LD_PRELOAD held stays. The constructor
+ * alone may do that. */
 void fm_environment_clean(void);
 
-/* Memory for large environments, and its return when the exec failed. NULL if there is none. */
-void *fm_environment_map(size_t bytes);
-void fm_environment_unmap(void *memory, size_t bytes);
+/* Memory for a large environment: the calling thread's, until it asks again. NULL if there is
+ * none. */
+void *fm_environment_memory(size_t bytes);
 
-/* Beyond this an environment is built in mapped memory: a thread's stack may be small. */
+/* Beyond this an environment is not built on the stack: a thread's may be small. */
 #define FM_ENVIRONMENT_STACK_BYTES 8192
 
 /*
@@ -87,16 +101,14 @@ void fm_environment_unmap(void *memory, size_t bytes);
         struct fm_environment plan_;                                                               \
         fm_environment_plan(&plan_, (envp));                                                       \
         char *const *env = plan_.old;                                                              \
-        void *mapped_ = NULL;                                                                      \
         if (plan_.bytes) {                                                                         \
             void *memory_ = plan_.bytes <= FM_ENVIRONMENT_STACK_BYTES                              \
                                 ? alloca(plan_.bytes)                                              \
-                                : (mapped_ = fm_environment_map(plan_.bytes));                     \
+                                : fm_environment_memory(plan_.bytes);                              \
             if (memory_)                                                                           \
                 env = fm_environment_fill(&plan_, memory_);                                        \
         }                                                                                          \
         call;                                                                                      \
-        fm_environment_unmap(mapped_, plan_.bytes);                                                \
     } while (0)
 
 #endif

@@ -1,29 +1,26 @@
 /*
- * system() and popen(), which start their shell inside the C library with the bare `environ`.
+ * system(), which starts its shell inside the C library with the bare `environ`.
  *
- * Outside a run, and in programs whose `environ` still has the variables, the C library's own are
- * called. Inside a Python system() is written out here, as POSIX describes it, because the shell's
- * environment cannot be handed to the real one. popen() needs the C library's own bookkeeping for
- * pclose(), so `environ` points at the larger environment while it starts the shell, which takes
- * microseconds; a program that changes its environment in another thread just then is in a race of
- * its own making with popen() anyway.
+ * Outside a run, and in programs whose `environ` still has the variables, the C library's own is
+ * called. Inside a Python it is written out here, as POSIX describes it, because the shell's
+ * environment cannot be handed to the real one.
+ *
+ * Threads: `lock` guards the count of calls under way; what they found is written by the first and
+ * stays until the last has ended.
  */
 #include "target/preload/preload.h"
 
-#include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct {
-    int (*system)(const char *);
-    FILE *(*popen)(const char *, const char *);
-} real;
+static int (*real_system)(const char *);
 
 /* Calls of system() under way, and the dispositions they found: the last one restores them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,15 +29,26 @@ static struct sigaction found_int, found_quit;
 
 __attribute__((constructor(101))) static void look_up_all(void)
 {
-    real.system = (__typeof__(real.system))dlsym(RTLD_NEXT, "system");
-    real.popen = (__typeof__(real.popen))dlsym(RTLD_NEXT, "popen");
+    real_system = (__typeof__(real_system))dlsym(RTLD_NEXT, "system");
 }
 
-static bool environment_needs_help(void)
+/* From 2.38 on the C library's own put "--" in front of the command. */
+static bool has_dashes(void)
 {
-    struct fm_environment plan;
-    fm_environment_plan(&plan, environ);
-    return plan.bytes != 0;
+    char *end;
+    long major = strtol(gnu_get_libc_version(), &end, 10);
+    long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+    return major > 2 || (major == 2 && minor >= 38);
+}
+
+void fm_shell_words(const char *command, char *words[FM_SHELL_WORDS])
+{
+    *words++ = "sh";
+    *words++ = "-c";
+    if (has_dashes())
+        *words++ = "--";
+    *words++ = (char *)command;
+    *words = NULL;
 }
 
 static void ignore_interrupts(void)
@@ -78,9 +86,10 @@ static int start_shell(pid_t *pid, const char *command, const sigset_t *mask)
     posix_spawnattr_setsigmask(&attributes, mask);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    char *argv[] = { "sh", "-c", (char *)command, NULL };
+    char *words[FM_SHELL_WORDS];
+    fm_shell_words(command, words);
     /* Through our own posix_spawn, which adds the variables. */
-    int rc = posix_spawn(pid, "/bin/sh", NULL, &attributes, argv, environ);
+    int rc = posix_spawn(pid, FM_SHELL, NULL, &attributes, words, environ);
     posix_spawnattr_destroy(&attributes);
     return rc;
 }
@@ -115,29 +124,12 @@ static int run_shell(const char *command)
 
 FM_PRELOAD_EXPORT int system(const char *command)
 {
-    if (real.system && (!command || !environment_needs_help()))
-        return real.system(command);
+    if (real_system && (!command || !fm_environment_differs()))
+        return real_system(command);
     /* A thread cancelled here would leave the interrupts ignored; it is cancelled afterwards. */
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     int status = command ? run_shell(command) : run_shell("exit 0") == 0;
     pthread_setcancelstate(cancel_state, NULL);
     return status;
-}
-
-FM_PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
-{
-    if (!real.popen) {
-        errno = ENOSYS;
-        return NULL;
-    }
-    FILE *file;
-    char **before = environ;
-    FM_WITH_ENVIRONMENT(env, before, {
-        environ = (char **)env;
-        file = real.popen(command, mode);
-        if (environ == (char **)env)
-            environ = before;
-    });
-    return file;
 }
