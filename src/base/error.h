@@ -6,7 +6,7 @@
  * "reading scatter.prof: entry 17: string runs past the end". Only verbs print it. Each status maps
  * to an exit status of its own (docs/exit-status.md), taken from the one list below.
  *
- * Not used inside a profiled process.
+ * Not used inside a profiled process, but for libfathom.so.
  */
 #ifndef FM_BASE_ERROR_H
 #define FM_BASE_ERROR_H
@@ -30,7 +30,8 @@
     X(FM_UNSUPPORTED,    -11,   12, "this recording, or this Python, does not have what was asked of it") \
     X(FM_NOT_PYTHON,     -12,   13, "the process is not a Python")                                 \
     X(FM_NOT_READY,      -13,   14, "the Python in the process is not initialised, or is ending")   \
-    X(FM_FORBIDDEN,      -14,   15, "the process may not be read")
+    X(FM_FORBIDDEN,      -14,   15, "the process may not be read")                                 \
+    X(FM_NO_MEMORY,      -15,   16, "memory is exhausted")
 /* clang-format on */
 
 enum fm_status {

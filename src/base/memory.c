@@ -8,14 +8,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 #define EXPECT_MIN_BYTES ((size_t)4 << 20)
 #define EXPECT_MAX_BYTES ((size_t)1 << 30)
 #define HUGE_PAGE_BYTES  ((size_t)2 << 20)
 
-static void out_of_memory(size_t bytes)
+void (*fm_memory_exhausted)(size_t bytes);
+
+/* Nothing is undone: what holds the memory may be half made. */
+_Noreturn static void out_of_memory(size_t bytes)
 {
+    if (fm_memory_exhausted)
+        fm_memory_exhausted(bytes);
     fprintf(stderr, "fathom: out of memory (asked for %zu bytes)\n", bytes);
-    abort();
+    _exit(fm_status_exit(FM_NO_MEMORY));
 }
 
 void *fm_malloc(size_t bytes)

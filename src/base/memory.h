@@ -1,9 +1,10 @@
 /*
  * Memory for the tool: allocation that cannot fail, and the cleanup attribute.
  *
- * fm_malloc and friends abort the tool with one sentence when memory is exhausted: the tool has
- * nothing better to do, and every caller stays readable. NEVER used inside a profiled process,
- * where a failed allocation must turn the collector off instead.
+ * fm_malloc and friends end the tool with one sentence and the status FM_NO_MEMORY when memory is
+ * exhausted: the tool has nothing better to do, and every caller stays readable. The agent never
+ * uses them: there a failed allocation turns the collector off. Where the tool's code runs inside a
+ * program all the same, in libfathom.so, `fm_memory_exhausted` leads out (target/library/guard.h).
  */
 #ifndef FM_BASE_MEMORY_H
 #define FM_BASE_MEMORY_H
@@ -16,6 +17,10 @@ void *fm_calloc(size_t count, size_t bytes);
 void *fm_realloc(void *old, size_t count, size_t bytes); /* checks count * bytes */
 char *fm_strdup(const char *text);
 char *fm_strndup(const char *text, size_t len);
+
+/* Called when memory is exhausted, if it is set; it may leave by longjmp. If it returns, the process
+ * ends. Set before anything is allocated, the same for all threads. */
+extern void (*fm_memory_exhausted)(size_t bytes);
 
 /* About this much will be allocated from now on, in many pieces: get it at once and in huge pages,
  * since touching it page by page would cost as much as reading a large file does. A hint; it sets

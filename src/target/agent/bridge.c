@@ -26,13 +26,14 @@ static int find_library(char *path, size_t size)
 
 static int load_library(void)
 {
-    char path[4096];
+    char path[4096] = "";
     if (library.convert)
         return 0;
     void *handle =
         find_library(path, sizeof path) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!handle) {
-        PyErr_Format(PyExc_ImportError, "fathom: cannot load its library: %s", dlerror());
+        const char *why = dlerror();
+        PyErr_Format(PyExc_ImportError, "fathom: cannot load its library: %s", why ? why : path);
         return -1;
     }
     library.save = (fathom_save_function *)dlsym(handle, "fathom_save");
@@ -66,6 +67,11 @@ static struct fathom_live *lives_of(PyObject *snapshots)
     return lives ? lives : (struct fathom_live *)PyErr_NoMemory();
 }
 
+static PyObject *fail(int rc, PyObject *type, const char *message)
+{
+    return rc == FATHOM_NO_MEMORY ? PyErr_NoMemory() : PyErr_Format(type, "fathom: %s", message);
+}
+
 PyObject *fm_bridge_convert(PyObject *snapshots, const char *format)
 {
     char message[1024] = "";
@@ -77,10 +83,8 @@ PyObject *fm_bridge_convert(PyObject *snapshots, const char *format)
     int rc = library.convert(lives, (size_t)PyList_GET_SIZE(snapshots), format, &bytes, &len,
                              message, sizeof message);
     PyMem_Free(lives);
-    if (rc < 0) {
-        PyErr_Format(PyExc_ValueError, "fathom: %s", message);
-        return NULL;
-    }
+    if (rc < 0)
+        return fail(rc, PyExc_ValueError, message);
     PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
     library.release(bytes);
     return result;
@@ -97,6 +101,6 @@ int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite)
                           message, sizeof message);
     PyMem_Free(lives);
     if (rc < 0)
-        PyErr_Format(exists ? PyExc_FileExistsError : PyExc_OSError, "fathom: %s", message);
+        fail(rc, exists ? PyExc_FileExistsError : PyExc_OSError, message);
     return rc < 0 ? -1 : 0;
 }

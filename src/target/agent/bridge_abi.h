@@ -1,11 +1,14 @@
 /*
  * The functions of libfathom.so as the agent calls them: plain C types, so that
- * one library serves the agents of all Pythons. Implemented in src/library/library.c.
+ * one library serves the agents of all Pythons. Implemented in src/target/library/library.c.
  */
 #ifndef FM_AGENT_BRIDGE_ABI_H
 #define FM_AGENT_BRIDGE_ABI_H
 
 #include <stddef.h>
+
+/* What these return when memory is exhausted; everything is as it was before. */
+#define FATHOM_NO_MEMORY (-15)
 
 /* One live store. */
 struct fathom_live {

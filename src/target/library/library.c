@@ -3,7 +3,8 @@
  * when it asks for a result (target/agent/bridge.h). Three exported functions, plain C types.
  *
  * It turns snapshots of live stores into a profile and writes that in any format. It knows
- * nothing of Python; one build serves the agents of all versions.
+ * nothing of Python; one build serves the agents of all versions. Exhausted memory ends the call
+ * and nothing else (guard.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,27 @@
 #include "record/model/live.h"
 #include "target/agent/bridge_abi.h"
 #include "target/library/entries.h"
+#include "target/library/guard.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT fathom_convert_function fathom_convert;
 EXPORT fathom_save_function fathom_save;
 EXPORT fathom_release_function fathom_release;
+
+_Static_assert(FATHOM_NO_MEMORY == FM_NO_MEMORY, "the agent knows it by this number");
+
+/* One call, and what becomes of it. */
+struct conversion {
+    const struct fathom_live *lives;
+    size_t count;
+    const char *format; /* NULL with a path, which tells it */
+    const char *path;   /* NULL: into memory */
+    bool overwrite;
+    char *bytes;
+    size_t len;
+    struct fm_error err;
+};
 
 static struct fm_profile *profile_of(const struct fathom_live *lives, size_t count,
                                      struct fm_error *err)
@@ -36,49 +52,69 @@ static struct fm_profile *profile_of(const struct fathom_live *lives, size_t cou
     return p;
 }
 
-static int fail(const struct fm_error *err, char *message, size_t size)
+static int convert(struct conversion *job)
 {
-    snprintf(message, size, "%s", err->text);
-    return err->status;
+    fm_autobuffer out = FM_BUFFER_INIT;
+    struct fm_profile *p = profile_of(job->lives, job->count, &job->err);
+    if (!p)
+        return job->err.status;
+    const struct fm_format *writer = fm_format_named(job->format);
+    int rc;
+    if (strcmp(job->format, "entries") == 0)
+        rc = fm_entries_save(p, &out);
+    else if (writer && writer->save)
+        rc = writer->save(p, &out, &job->err);
+    else
+        rc = fm_error_set(&job->err, FM_UNSUPPORTED, "cannot write the format '%s'", job->format);
+    fm_profile_free(p);
+    if (rc < 0)
+        return rc;
+    job->len = out.len;
+    job->bytes = fm_buffer_detach(&out);
+    fm_guard_keep(job->bytes);
+    return 0;
+}
+
+static int save(struct conversion *job)
+{
+    struct fm_profile *p = profile_of(job->lives, job->count, &job->err);
+    if (!p)
+        return job->err.status;
+    fm_sources_embed(p);
+    fm_profile_fact(p, "fathom", FATHOM_VERSION);
+    int rc =
+        fm_profile_write(p, job->path, fm_format_of_path(job->path), job->overwrite, &job->err);
+    fm_profile_free(p);
+    return rc;
+}
+
+static int work(void *context)
+{
+    struct conversion *job = context;
+    return job->path ? save(job) : convert(job);
 }
 
 int fathom_convert(const struct fathom_live *lives, size_t count, const char *format,
                    char **ret_bytes, size_t *ret_len, char *message, size_t message_size)
 {
-    struct fm_error err = FM_ERROR_INIT;
-    fm_autobuffer out = FM_BUFFER_INIT;
-    struct fm_profile *p = profile_of(lives, count, &err);
-    if (!p)
-        return fail(&err, message, message_size);
-    const struct fm_format *writer = fm_format_named(format);
-    int rc;
-    if (strcmp(format, "entries") == 0)
-        rc = fm_entries_save(p, &out);
-    else if (writer && writer->save)
-        rc = writer->save(p, &out, &err);
-    else
-        rc = fm_error_set(&err, FM_UNSUPPORTED, "cannot write the format '%s'", format);
-    fm_profile_free(p);
-    if (rc < 0)
-        return fail(&err, message, message_size);
-    *ret_len = out.len;
-    *ret_bytes = fm_buffer_detach(&out);
-    return 0;
+    struct conversion job = { .lives = lives, .count = count, .format = format };
+    int rc = fm_guard_run(work, &job);
+    snprintf(message, message_size, "%s", job.err.text);
+    *ret_bytes = job.bytes;
+    *ret_len = job.len;
+    return rc;
 }
 
 int fathom_save(const struct fathom_live *lives, size_t count, const char *path, int overwrite,
                 int *ret_exists, char *message, size_t message_size)
 {
-    struct fm_error err = FM_ERROR_INIT;
-    struct fm_profile *p = profile_of(lives, count, &err);
-    if (!p)
-        return fail(&err, message, message_size);
-    fm_sources_embed(p);
-    fm_profile_fact(p, "fathom", FATHOM_VERSION);
-    int rc = fm_profile_write(p, path, fm_format_of_path(path), overwrite, &err);
-    fm_profile_free(p);
+    struct conversion job = {
+        .lives = lives, .count = count, .path = path, .overwrite = overwrite
+    };
+    int rc = fm_guard_run(work, &job);
+    snprintf(message, message_size, "%s", job.err.text);
     *ret_exists = rc == FM_EXISTS;
-    return rc < 0 ? fail(&err, message, message_size) : 0;
+    return rc;
 }
 
 void fathom_release(void *bytes)
