@@ -16,11 +16,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum kind { MEMORY = 1, DESCRIPTOR, NAMED, ZSTD, ZLIB };
+enum guarded_kind { MEMORY = 1, DESCRIPTOR, NAMED, ZSTD, ZLIB };
 
 struct thing {
-    uintptr_t value; /* an address, or a descriptor */
-    enum kind kind;  /* 0: an empty place */
+    uintptr_t value;        /* an address, or a descriptor */
+    enum guarded_kind kind; /* 0: an empty place */
 };
 
 /* What the work holds: open addressing, at most half full. Its memory is outside what it counts. */
@@ -87,7 +87,7 @@ static bool has_room(void)
     return !current || current->len * 2 < current->cap || grow(current);
 }
 
-static void remember(enum kind kind, uintptr_t value)
+static void remember(enum guarded_kind kind, uintptr_t value)
 {
     struct thing t = { value, kind };
     if (!current)
@@ -96,7 +96,7 @@ static void remember(enum kind kind, uintptr_t value)
     current->len++;
 }
 
-static void forget(enum kind kind, uintptr_t value)
+static void forget(enum guarded_kind kind, uintptr_t value)
 {
     struct guard *g = current;
     struct thing t = { value, kind };
@@ -227,7 +227,7 @@ void __wrap_free(void *memory)
     __real_free(memory);
 }
 
-static int opened(int fd, enum kind kind)
+static int opened(int fd, enum guarded_kind kind)
 {
     if (fd >= 0)
         remember(kind, (uintptr_t)fd);
@@ -239,7 +239,7 @@ static int opened(int fd, enum kind kind)
     do {                                                                                           \
         va_list args_;                                                                             \
         va_start(args_, flags);                                                                    \
-        if ((flags) & O_CREAT || ((flags) & O_TMPFILE) == O_TMPFILE)                                                       \
+        if ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)                                   \
             mode = va_arg(args_, mode_t);                                                          \
         va_end(args_);                                                                             \
     } while (0)

@@ -127,7 +127,7 @@ static size_t fill_without(const struct fm_environment *plan, char **env, char *
         if (begins_with(entry, run_name))
             continue;
         if (is_preload_entry(plan, i)) {
-            entry = strcpy(text, entry);
+            entry = memcpy(text, entry, strlen(entry) + 1);
             if (!clean_preload(entry))
                 continue;
         }
@@ -141,12 +141,12 @@ static size_t fill_with(const struct fm_environment *plan, char **env, char *tex
 {
     size_t n = 0;
     if (plan->add_preload) {
-        char *end = stpcpy(text, preload_name);
+        char *end = mempcpy(text, preload_name, strlen(preload_name));
         if (plan->preload) {
-            end = stpcpy(end, plan->preload);
+            end = mempcpy(end, plan->preload, strlen(plan->preload));
             *end++ = ':';
         }
-        strcpy(end, fm_preload.library);
+        memcpy(end, fm_preload.library, strlen(fm_preload.library) + 1);
     }
     for (size_t i = 0; i < plan->entries; i++)
         env[n++] = plan->add_preload && is_preload_entry(plan, i) ? text : plan->old[i];
