@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "commands/verb.h"
@@ -70,6 +71,6 @@ int main(int argc, char **argv)
         char *help[] = { argc > 2 ? argv[2] : NULL, "--help", NULL };
         return check_output("help", about ? about->function(2, help) : print_help(stdout));
     }
-    fprintf(stderr, "fathom: there is no verb \"%s\". Try `fathom --help`.\n", word);
+    fm_clean_say(stderr, "fathom: there is no verb \"%s\". Try `fathom --help`.", word);
     return fm_status_exit(FM_USAGE);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clean.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/facts.h"
@@ -135,7 +136,7 @@ static int save(struct attach *a, struct fm_error *err)
 
 static void complain(const struct fm_error *err)
 {
-    fprintf(stderr, "fathom attach: %s\n", err->text);
+    fm_clean_say(stderr, "fathom attach: %s", err->text);
 }
 
 static void on_signal(struct attach *a)
@@ -148,7 +149,7 @@ static void on_signal(struct attach *a)
         else if (save(a, &err) < 0)
             complain(&err);
         else if (!a->quiet)
-            fprintf(stderr, "fathom attach: written to %s\n", a->output.path);
+            fm_clean_say(stderr, "fathom attach: written to %s", a->output.path);
     }
 }
 
@@ -291,7 +292,8 @@ static int finish(struct attach *a)
         answer(a, "ok %s\n", a->output.path);
     if (!a->quiet) {
         fm_report_summary(p, stderr, SUMMARY_ROWS);
-        fprintf(stderr, "Recorded to %s; next: fathom report %s\n", a->output.path, a->output.path);
+        fm_clean_say(stderr, "Recorded to %s; next: fathom report %s", a->output.path,
+                     a->output.path);
     }
     fm_profile_free(p);
     return 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "commands/graph_options.h"
@@ -181,10 +182,7 @@ static void list_functions(const struct graph_work *w, const struct fm_graph *g)
             continue;
         fm_buffer_clear(&name);
         fm_graph_name(&name, node->p, node->func);
-        for (size_t c = 0; c < name.len; c++) /* one line each, and nothing for the terminal */
-            if ((unsigned char)name.data[c] < 0x20 || name.data[c] == 0x7f)
-                name.data[c] = '?';
-        puts(fm_buffer_text(&name));
+        fm_clean_say(stdout, "%s", fm_buffer_text(&name));
     }
 }
 
@@ -299,7 +297,7 @@ static void skip_part(struct graph_work *w, size_t part, size_t made)
     fm_error_context(&w->err, "%s", w->parts.data[part].title);
     if (!w->nothing_shown || (part + 1 == w->parts.len && !made))
         return;
-    fprintf(stderr, "fathom graph: %s: no picture\n", w->err.text);
+    fm_clean_say(stderr, "fathom graph: %s: no picture", w->err.text);
     w->err = (struct fm_error)FM_ERROR_INIT;
 }
 

@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/facts.h"
@@ -299,6 +300,6 @@ int fm_verb_top(int argc, char **argv)
     if (rc < 0)
         return fm_verb_fail("top", &err);
     if (*t.said)
-        fprintf(stderr, "fathom top: %s\n", t.said);
+        fm_clean_say(stderr, "fathom top: %s", t.said);
     return t.exit_status;
 }

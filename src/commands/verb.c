@@ -3,21 +3,23 @@
 
 #include <stdio.h>
 
+#include "base/clean.h"
+
 int fm_verb_fail(const char *verb, const struct fm_error *err)
 {
     fflush(stdout);
-    fprintf(stderr, "fathom %s: %s\n", verb, err->text);
+    fm_clean_say(stderr, "fathom %s: %s", verb, err->text);
     return fm_status_exit(err->status);
 }
 
 int fm_verb_usage(const char *verb, const char *format, ...)
 {
+    char text[1024];
     va_list args;
     fflush(stdout);
-    fprintf(stderr, "fathom %s: ", verb);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, ". Try `fathom %s --help`.\n", verb);
+    fm_clean_say(stderr, "fathom %s: %s. Try `fathom %s --help`.", verb, text, verb);
     return fm_status_exit(FM_USAGE);
 }

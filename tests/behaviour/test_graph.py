@@ -205,7 +205,7 @@ def test_list_functions(tmp_path):
     write(tmp_path / "a.prof", {**STATS, ("/x.py", 1, "a\nb\x1b[31m"): (1, 1, 1.0, 1.0, {})})
     done = fathom("graph", "a.prof", "--list-functions", "+", cwd=tmp_path)
     assert done.returncode == 0 and set(done.stdout.decode().splitlines()) == {
-        "a:1:main", "b:9:work", "c:3:idle", "<built-in method time.sleep>", "x:1:a?b?[31m"}
+        "a:1:main", "b:9:work", "c:3:idle", "<built-in method time.sleep>", "x:1:a\\nb\\x1b[31m"}
     done = fathom("graph", "a.prof", "--list-functions", "b:*", "-n0", cwd=tmp_path)
     assert done.stdout.decode() == "b:9:work\nb:30:tiny\n"
 

@@ -274,19 +274,17 @@ def test_csv(recording):
 
 
 def test_csv_and_json_quote(tmp_path):
-    name = 'a "b", c\nd \x1b[31m λ \udc80'
+    name = 'a "b", c\nd \x1b[31m λ'
     write(tmp_path / "a.prof", {("x,y", 1, name): (1, 1, 1.0, 1.0, {})})
     assert table("a.prof", cwd=tmp_path)["functions"][0]["name"] == name
-    done = fathom("report", "--csv", "a.prof", cwd=tmp_path)
-    text = done.stdout.decode("utf-8", "surrogatepass")
-    row = list(csv.DictReader(io.StringIO(text, newline="")))[0]
-    assert (row["function"], row["file"]) == (name, "x,y")
+    row = list(csv.DictReader(io.StringIO(report("--csv", "a.prof", cwd=tmp_path))))[0]
+    assert (row["function"], row["file"]) == (r'a "b", c\nd \x1b[31m λ', "x,y")
 
 
 def test_names_do_not_steer_the_terminal(tmp_path):
     write(tmp_path / "a.prof", {("a.py", 1, "x\x1b[2Jy\x07\x9b1mz"): (1, 1, 1.0, 1.0, {})})
     text = report("a.prof", cwd=tmp_path)
-    assert "x?[2Jy??1mz" in text
+    assert r"x\x1b[2Jy\x07\x9b1mz" in text
 
 
 def test_strip_dirs_keeps_files_apart(tmp_path):

@@ -5,9 +5,11 @@
 #include <stdio.h>
 
 #include "base/buffer.h"
+#include "base/clean.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "base/varint.h"
 
 /* The portable way to compute a checksum, which a processor with the instruction never takes. */
@@ -175,6 +177,47 @@ static void test_buffer(void **state)
     assert_int_equal(buf.len, 0);
 }
 
+static void expect_clean(const char *text, size_t len, const char *wanted)
+{
+    fm_autobuffer out = FM_BUFFER_INIT;
+    fm_clean_add(&out, text, len);
+    assert_string_equal(fm_buffer_text(&out), wanted);
+}
+
+#define CLEAN(text, wanted) expect_clean(text, sizeof(text) - 1, wanted)
+
+static void test_clean(void **state)
+{
+    (void)state;
+    CLEAN("", "");
+    CLEAN("plain \\ text ~", "plain \\ text ~");
+    CLEAN("é名\xf0\x9f\x90\x8d", "é名\xf0\x9f\x90\x8d");
+    CLEAN("a\0b\n\r\t\x1b\x7f", "a\\x00b\\n\\r\\t\\x1b\\x7f");
+    CLEAN("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0\xc2\xad", "\\x80\\x9b\\x9f\xc2\xa0\\xad");
+    CLEAN("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f", "\\u061c\\u200e\\u200f");
+    CLEAN("\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf",
+          "\\u2028\\u2029\\u202a\\u202e\xe2\x80\xaf");
+    CLEAN("\xe2\x81\xa6\xe2\x81\xa9\xef\xbb\xbf", "\\u2066\\u2069\\ufeff");
+    CLEAN("\xf3\xa0\x81\x81", "\\U000e0041");
+    CLEAN("\xed\xb3\xbf", "\\udcff"); /* a lone surrogate */
+    CLEAN("\xff\xc0\x80\xe2\x82", "\\xff\\xc0\\x80\\xe2\\x82");
+    CLEAN("\xf4\x90\x80\x80z", "\\xf4\\x90\\x80\\x80z"); /* beyond the last character */
+}
+
+static void test_utf8_of_bytes(void **state)
+{
+    (void)state;
+    fm_autobuffer python = FM_BUFFER_INIT, name = FM_BUFFER_INIT, valid = FM_BUFFER_INIT;
+    static const char bytes[] = "a\xff\x80é\xc3";
+    fm_utf8_add_python(&python, bytes, sizeof bytes - 1);
+    /* what b"a\xff\x80\xc3\xa9\xc3".decode(errors="surrogateescape") is in UTF-8 */
+    assert_string_equal(python.data, "a\xed\xb3\xbf\xed\xb2\x80é\xed\xb3\x83");
+    fm_utf8_add_file_name(&name, python.data, python.len);
+    assert_string_equal(name.data, bytes);
+    fm_utf8_add_valid(&valid, python.data, python.len);
+    assert_string_equal(valid.data, "a\xef\xbf\xbd\xef\xbf\xbdé\xef\xbf\xbd");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,7 +225,8 @@ int main(void)
         cmocka_unit_test(test_zigzag),        cmocka_unit_test(test_cursor_bytes),
         cmocka_unit_test(test_crc32c),        cmocka_unit_test(test_strings),
         cmocka_unit_test(test_map),           cmocka_unit_test(test_error_context),
-        cmocka_unit_test(test_buffer),
+        cmocka_unit_test(test_buffer),        cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_utf8_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

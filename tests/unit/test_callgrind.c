@@ -376,7 +376,7 @@ static void test_written_names(void **state)
     assert_int_equal(fm_format_callgrind.save(p, &out, NULL), 0);
     struct fm_profile *again = load_bytes(out.data, out.len);
     fx_expect_row(again, again->flat, "?", 0, 0, 1, 1);
-    fx_expect_row(again, again->flat, "a?b?", 0, 0, 2, 2);
+    fx_expect_row(again, again->flat, "a\\nb\\r", 0, 0, 2, 2);
     fx_expect_row(again, again->flat, "(7) x", 0, 0, 3, 3);
     expect_function(again, "(7) x", FM_FUNCTION_C, "", 0);
     fm_profile_free(again);

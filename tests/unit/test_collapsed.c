@@ -266,7 +266,7 @@ static void test_written(void **state)
     static const char text[] = "main (app.py:109) 2\n"
                                "main (app.py:109);f (app.py:102) 3\n"
                                "main (app.py:109);f (app.py:102);<built-in x> 4\n"
-                               "main (app.py:109);g:h  (app.py:103) 1\n";
+                               "main (app.py:109);g:h\\n (app.py:103) 1\n";
     expect_text(p, text);
     struct fm_profile *again = load(text);
     expect_text(again, text);
@@ -293,7 +293,7 @@ static void test_written_threads(void **state)
         "process 7:\"\";thread (7);main (app.py:109) 2\n"
         "process 7:\"\";thread (7);main (app.py:109);f (app.py:102) 3\n"
         "process 7:\"\";thread (7);main (app.py:109);f (app.py:102);<built-in x> 4\n"
-        "process 7:\"\";thread (7);main (app.py:109);g:h  (app.py:103) 1\n"
+        "process 7:\"\";thread (7);main (app.py:109);g:h\\n (app.py:103) 1\n"
         "process 9:\"app.py --x\";thread (8): worker;<no Python frame> 1\n"
         "process 9:\"app.py --x\";thread (8): worker;f (app.py:102) 6\n";
     expect_text(p, text);
@@ -317,7 +317,7 @@ static void test_written_without_frames(void **state)
                                "main (app.py:109) 2\n"
                                "main (app.py:109);f (app.py:102) 3\n"
                                "main (app.py:109);f (app.py:102);<built-in x> 4\n"
-                               "main (app.py:109);g:h  (app.py:103) 1\n";
+                               "main (app.py:109);g:h\\n (app.py:103) 1\n";
     sample(p, p->threads.data[0].root, 12);
     expect_text(p, text);
     struct fm_profile *again = load(text);

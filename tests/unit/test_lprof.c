@@ -401,7 +401,7 @@ static void test_saved_sums(void **state)
     struct fm_profile *again = load(out.data, out.len);
     assert_int_equal(again->functions.len, 1);
     assert_string_equal(fm_profile_text(again, again->functions.data[0].file),
-                        "bad\xef\xbf\xbd.py");
+                        "bad\xed\xb3\xbf.py");
     assert_string_equal(fm_profile_text(again, again->functions.data[0].qualname),
                         "f.<locals>.<lambda>");
     assert_int_equal(again->lines.rows.len, 1);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-#include "show/top/clean.h"
+#include "show/top/fit.h"
 #include "show/top/keys.h"
 #include "show/top/view.h"
 
@@ -568,11 +568,11 @@ static void test_any_key_on_an_empty_table(void **state)
 
 /* ---- cleaning ---- */
 
-static void expect_clean(const char *text, int columns, enum fm_clean_cut cut,
-                         const wchar_t *wanted, int width)
+static void expect_clean(const char *text, int columns, enum fm_fit_cut cut, const wchar_t *wanted,
+                         int width)
 {
     wchar_t out[64];
-    assert_int_equal(fm_clean(out, 64, text, columns, cut, L'~'), width);
+    assert_int_equal(fm_fit(out, 64, text, columns, cut, L'~'), width);
     if (wcscmp(out, wanted) != 0)
         fail_msg("\"%ls\" instead of \"%ls\"", out, wanted);
 }
@@ -580,25 +580,26 @@ static void expect_clean(const char *text, int columns, enum fm_clean_cut cut,
 static void test_clean(void **state)
 {
     (void)state;
-    expect_clean("plain", 10, FM_CLEAN_CUT_END, L"plain", 5);
-    expect_clean("\033[2J\a\r\n\x7f", 10, FM_CLEAN_CUT_END, L"?[2J????", 8);
+    expect_clean("plain", 10, FM_FIT_CUT_END, L"plain", 5);
+    expect_clean("\033[2J\a\r\n\x7f", 30, FM_FIT_CUT_END, L"\\x1b[2J\\x07\\r\\n\\x7f", 19);
     expect_clean("a\xc2\x9b"
                  "31mb",
-                 10, FM_CLEAN_CUT_END, L"a?31mb", 6); /* C1 */
+                 10, FM_FIT_CUT_END, L"a\\x9b31mb", 9); /* C1 */
     expect_clean("a\xe2\x80\xae"
                  "b\xe2\x80\x8b",
-                 10, FM_CLEAN_CUT_END, L"a?b?", 4); /* RLO, ZWSP */
-    expect_clean("\xff\xc3(\xed\xa0\x80\xc0\x80", 20, FM_CLEAN_CUT_END, L"??\x28?????", 8);
-    expect_clean("\xe2\x82", 20, FM_CLEAN_CUT_END, L"??", 2); /* ends in the middle */
-    expect_clean("日本語", 6, FM_CLEAN_CUT_END, L"日本語", 6);
-    expect_clean("日本語", 5, FM_CLEAN_CUT_END, L"日本~", 5);
-    expect_clean("日本語", 4, FM_CLEAN_CUT_END, L"日~", 3); /* half a character is none */
-    expect_clean("abcdef", 4, FM_CLEAN_CUT_START, L"~def", 4);
-    expect_clean("日本語", 4, FM_CLEAN_CUT_START, L"~語", 3);
-    expect_clean("abc", 0, FM_CLEAN_CUT_END, L"", 0);
-    expect_clean("abc", 1, FM_CLEAN_CUT_END, L"~", 1);
+                 20, FM_FIT_CUT_END, L"a\\u202eb\\u200b", 14); /* RLO, ZWSP */
+    expect_clean("\xff\xc3(\xed\xa0\x80\xc0\x80", 40, FM_FIT_CUT_END,
+                 L"\\xff\\xc3(\\ud800\\xc0\\x80", 23);
+    expect_clean("\xe2\x82", 20, FM_FIT_CUT_END, L"\\xe2\\x82", 8); /* ends in the middle */
+    expect_clean("日本語", 6, FM_FIT_CUT_END, L"日本語", 6);
+    expect_clean("日本語", 5, FM_FIT_CUT_END, L"日本~", 5);
+    expect_clean("日本語", 4, FM_FIT_CUT_END, L"日~", 3); /* half a character is none */
+    expect_clean("abcdef", 4, FM_FIT_CUT_START, L"~def", 4);
+    expect_clean("日本語", 4, FM_FIT_CUT_START, L"~語", 3);
+    expect_clean("abc", 0, FM_FIT_CUT_END, L"", 0);
+    expect_clean("abc", 1, FM_FIT_CUT_END, L"~", 1);
     wchar_t out[4];
-    assert_int_equal(fm_clean(out, 4, "abcdefgh", 100, FM_CLEAN_CUT_END, L'~'), 2);
+    assert_int_equal(fm_fit(out, 4, "abcdefgh", 100, FM_FIT_CUT_END, L'~'), 2);
 }
 
 int main(void)

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <wchar.h>
 #include <zstd.h>
 
 #include "commands/doctor/findings.h"
@@ -187,22 +186,8 @@ static void gather_pythons(struct fm_doctor *d)
 
 /* ---- running Pythons ---- */
 
-/* Text that any terminal and any reader of JSON can take: what is no character becomes "?". */
-static char *clean_text(char *text)
+static char *text_or_none(char *text)
 {
-    mbstate_t state = { 0 };
-    for (char *p = text; p && *p;) {
-        wchar_t c;
-        size_t len = mbrtowc(&c, p, strlen(p), &state);
-        if (len == (size_t)-1 || len == (size_t)-2) {
-            state = (mbstate_t){ 0 };
-            len = 1;
-            *p = '?';
-        } else if ((unsigned char)*p < 0x20 || *p == 0x7f) {
-            *p = ' ';
-        }
-        p += len;
-    }
     return text ? text : fm_strdup("");
 }
 
@@ -232,10 +217,10 @@ static void look_at_process(struct fm_doctor *d, pid_t pid)
         .pid = pid,
         .uid = process.uid,
         .status = status,
-        .command = clean_text(fm_process_command(pid)),
+        .command = text_or_none(fm_process_command(pid)),
         .version_hex = status ? 0 : d->runtime.version_hex,
         .free_threaded = !status && d->runtime.layout.free_threaded,
-        .why = clean_text(fm_strdup(err.text)),
+        .why = fm_strdup(err.text),
     };
     fm_vec_push(&d->processes, found);
 }
@@ -260,9 +245,9 @@ static int gather_process(struct fm_doctor *d, struct fm_error *err)
         fm_runtime_explain_refusal(d->pid, -failed, err);
         return err->status;
     }
-    d->command = clean_text(fm_process_command(d->pid));
-    d->exe = clean_text(fm_process_exe(d->pid));
-    d->cwd = clean_text(fm_process_cwd(d->pid));
+    d->command = text_or_none(fm_process_command(d->pid));
+    d->exe = text_or_none(fm_process_exe(d->pid));
+    d->cwd = text_or_none(fm_process_cwd(d->pid));
     struct fm_remote remote;
     struct fm_error why = FM_ERROR_INIT;
     fm_remote_live(&remote, d->pid);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clean.h"
 #include "base/clock.h"
 #include "commands/doctor/doctor.h"
 #include "show/report/number.h"
@@ -59,7 +60,7 @@ static enum fm_color mark_color(enum fm_verdict verdict)
 static void put(const struct doctor_page *p, enum fm_color color, const char *text)
 {
     fm_color_begin(&p->style, p->out, color);
-    fputs(text, p->out);
+    fm_clean_put(p->out, text);
     fm_color_end(&p->style, p->out, color);
 }
 
@@ -71,9 +72,12 @@ static void pad(const struct doctor_page *p, const char *text, size_t columns)
         fputc(' ', p->out);
 }
 
-/* Words from column `indent` on, within the width; control characters were taken out before. */
-static void put_wrapped(const struct doctor_page *p, const char *text, size_t indent)
+/* Words from column `indent` on, within the width. */
+static void put_wrapped(const struct doctor_page *p, const char *unclean, size_t indent)
 {
+    fm_autobuffer clean = FM_BUFFER_INIT;
+    fm_clean_add(&clean, unclean, strlen(unclean));
+    const char *text = fm_buffer_text(&clean);
     size_t width = p->style.width > 40 ? p->style.width : DEFAULT_WIDTH, column = indent;
     while (*text) {
         size_t len = strcspn(text, " "), columns = fm_text_width(text, len);

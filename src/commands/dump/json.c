@@ -2,16 +2,7 @@
 #include <string.h>
 
 #include "commands/dump/dump.h"
-#include "record/formats/utf8.h"
 #include "show/report/json_text.h"
-
-/* Paths and names of the system are bytes; JSON is text: what is none becomes U+FFFD. */
-static void add_text(struct fm_buffer *out, const char *key, const char *text)
-{
-    fm_autobuffer clean = FM_BUFFER_INIT;
-    fm_utf8_add_clean(&clean, text, strlen(text));
-    fm_json_add_text_member(out, key, fm_buffer_text(&clean));
-}
 
 static void add_bool(struct fm_buffer *out, const char *key, bool value)
 {
@@ -28,7 +19,7 @@ static void add_null(struct fm_buffer *out, const char *key)
 static void add_text_or_null(struct fm_buffer *out, const char *key, const char *text)
 {
     if (text && *text)
-        add_text(out, key, text);
+        fm_json_add_text_member(out, key, text);
     else
         add_null(out, key);
 }
@@ -49,8 +40,8 @@ static void add_address(struct fm_buffer *out, const char *key, fm_addr at)
 
 static void add_place(struct fm_buffer *out, const struct fm_dump_frame *f)
 {
-    add_text(out, "function", f->function);
-    add_text(out, "file", f->file);
+    fm_json_add_text_member(out, "function", f->function);
+    fm_json_add_text_member(out, "file", f->file);
     add_number_or_null(out, "line", f->position.line);
     add_number_or_null(out, "column", f->position.column);
     add_number_or_null(out, "end_line", f->position.end_line);
@@ -69,8 +60,8 @@ static void add_variables(struct fm_buffer *out, const struct fm_dump_frame *f)
     fm_buffer_add_char(out, '[');
     for (size_t i = 0; i < f->variables.len; i++) {
         fm_buffer_add_text(out, i ? ", {" : "{");
-        add_text(out, "name", f->variables.data[i].name);
-        add_text(out, "value", f->variables.data[i].value);
+        fm_json_add_text_member(out, "name", f->variables.data[i].name);
+        fm_json_add_text_member(out, "value", f->variables.data[i].value);
         fm_buffer_add_char(out, '}');
     }
     fm_buffer_add_char(out, ']');
@@ -103,7 +94,7 @@ static void add_holder(struct fm_buffer *out, const struct fm_dump *dump,
     fm_json_add_key(out, "holder");
     fm_buffer_add_char(out, '{');
     add_number_or_null(out, "tid", h->raw.native_id);
-    add_text(out, "name", h->name);
+    fm_json_add_text_member(out, "name", h->name);
     add_bool(out, "certain", t->holder_is_sure);
     if (frame < h->frames.len)
         add_place(out, &h->frames.data[frame]);
@@ -118,7 +109,7 @@ static void add_lock(struct fm_buffer *out, const struct fm_dump_thread *t)
     }
     fm_json_add_key(out, "lock");
     fm_buffer_add_char(out, '{');
-    add_text(out, "kind", t->lock.recursive ? "RLock" : "Lock");
+    fm_json_add_text_member(out, "kind", t->lock.recursive ? "RLock" : "Lock");
     add_address(out, "address", t->lock.at);
     add_text_or_null(out, "name", t->lock.name);
     fm_buffer_add_char(out, '}');
@@ -130,10 +121,10 @@ static void add_thread(struct fm_buffer *out, const struct fm_dump *dump,
     add_number_or_null(out, "tid", t->raw.native_id);
     fm_json_add_key(out, "ident");
     fm_buffer_addf(out, "%llu", (unsigned long long)t->raw.ident);
-    add_text(out, "name", t->name);
+    fm_json_add_text_member(out, "name", t->name);
     fm_json_add_member(out, "interpreter", t->raw.interp_id);
     add_text_or_null(out, "state", t->state_known ? fm_state_name(t->state) : NULL);
-    add_text(out, "title", fm_dump_state_title(t));
+    fm_json_add_text_member(out, "title", fm_dump_state_title(t));
     add_text_or_null(out, "detail", t->detail);
     add_bool(out, "holds_gil", t->holds_gil);
     add_lock(out, t);
@@ -148,7 +139,7 @@ static void add_task(struct fm_buffer *out, const struct fm_dump *dump,
                      const struct fm_dump_task *task)
 {
     const struct fm_dump_thread *t = &dump->threads.data[task->thread];
-    add_text(out, "name", task->name);
+    fm_json_add_text_member(out, "name", task->name);
     add_number_or_null(out, "tid", t->raw.native_id);
     add_bool(out, "running", task->running);
     add_text_or_null(out, "awaited_by", task->awaited_by);
@@ -185,7 +176,7 @@ void fm_dump_json(const struct fm_dump *dump, struct fm_buffer *out)
     fm_dump_version(dump, out);
     fm_buffer_add_char(out, '"');
     add_bool(out, "free_threaded", dump->runtime.layout.free_threaded);
-    add_text(out, "library", dump->runtime.path);
+    fm_json_add_text_member(out, "library", dump->runtime.path);
     fm_json_add_member(out, "other_threads", (int64_t)dump->other_threads);
     add_bool(out, "complete", !dump->partial && !(dump->core && fm_core_is_cut(dump->core)));
     fm_buffer_add_text(out, ",\n \"threads\": [");

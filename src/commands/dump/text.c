@@ -1,26 +1,13 @@
-/* A dump for people; see dump.h. Names and paths come from the target: control characters are
- * shown as '?', so that none of them steers the terminal. */
+/* A dump for people; see dump.h. Names and paths come from the target, so all are cleaned. */
 #include <signal.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "commands/dump/dump.h"
-#include "record/formats/utf8.h"
 
-/* Bytes that are no text become '?', and so do lone surrogates, which no terminal can show. */
 static void add_safe(struct fm_buffer *out, const char *text)
 {
-    size_t len = strlen(text);
-    for (size_t i = 0, n; i < len; i += n) {
-        const unsigned char *c = (const unsigned char *)text + i;
-        n = fm_utf8_char(text + i, len - i);
-        bool control = *c < 0x20 || *c == 0x7f || (*c == 0xc2 && n == 2 && c[1] < 0xa0);
-        bool surrogate = n == 3 && *c == 0xed && c[1] >= 0xa0;
-        if (!n || control || surrogate)
-            fm_buffer_add_char(out, '?');
-        else
-            fm_buffer_add(out, c, n);
-        n = n ? n : 1;
-    }
+    fm_clean_add(out, text, strlen(text));
 }
 
 static void add_place(struct fm_buffer *out, const struct fm_dump_frame *f)

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clean.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/facts.h"
@@ -56,17 +57,6 @@ struct run {
     uint64_t start_ns;
     int32_t exit_status; /* as a shell shows it; −1 while the program runs */
 };
-
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void say(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-}
 
 /* What is known about the run before it begins. */
 static struct fm_profile *gather_facts(const struct run *run)
@@ -184,7 +174,7 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     run->samples.redact = run->options.redact;
     if (run->options.sample && fm_run_samples_start(&run->samples, &run->options.sampling,
                                                     run->spawn.pid, &run->folder, &late) < 0)
-        say("fathom run: %s; the program runs without being sampled", late.text);
+        fm_clean_say(stderr, "fathom run: %s; the program runs without being sampled", late.text);
     struct fm_run_meanwhile meanwhile = { due_ns, on_due, on_flush, run };
     *ret_wait_status = fm_run_wait(&run->relay, &run->watch, run->spawn.pid, &meanwhile);
     return 0;
@@ -246,15 +236,15 @@ static void report_unprofiled(const struct fm_profile *p)
         }
         said++;
         if (note->process >= p->processes.len) { /* seen from outside only: the text says which */
-            say("fathom run: %s", fm_profile_text(p, note->text));
+            fm_clean_say(stderr, "fathom run: %s", fm_profile_text(p, note->text));
             continue;
         }
         const struct fm_process *process = &p->processes.data[note->process];
-        say("fathom run: process %u was not profiled: %s (%s)", process->pid,
-            fm_profile_text(p, note->text), fm_profile_text(p, process->exe));
+        fm_clean_say(stderr, "fathom run: process %u was not profiled: %s (%s)", process->pid,
+                     fm_profile_text(p, note->text), fm_profile_text(p, process->exe));
     }
     if (more)
-        say("fathom run: %zu more processes were not profiled", more);
+        fm_clean_say(stderr, "fathom run: %zu more processes were not profiled", more);
 }
 
 /* What the user reads at the end. */
@@ -268,14 +258,17 @@ static void report(const struct run *run, const struct fm_profile *p, size_t run
         report_unprofiled(p);
     }
     if (!any)
-        say("fathom run: no Python was profiled in this run");
+        fm_clean_say(stderr, "fathom run: no Python was profiled in this run");
     if (running > 0)
-        say("fathom run: %zu process%s still running; when %s ended, `fathom merge %s -o NAME` "
+        fm_clean_say(
+            stderr,
+            "fathom run: %zu process%s still running; when %s ended, `fathom merge %s -o NAME` "
             "reads the whole",
             running, running == 1 ? " is" : "es are", running == 1 ? "it has" : "they have",
             run->folder.path);
     if (!run->options.quiet)
-        say("Recorded to %s; next: fathom report %s", run->output.path, run->output.path);
+        fm_clean_say(stderr, "Recorded to %s; next: fathom report %s", run->output.path,
+                     run->output.path);
 }
 
 /* The folder of the run stays: what was sampled must be in it as well. Says so if it cannot be put
@@ -286,8 +279,9 @@ static bool keep_samples(struct run *run)
     bool others = run->options.calls || run->options.lines;
     if (fm_run_samples_save(&run->samples, &err) == 0)
         return true;
-    say("fathom run: %s were not kept: %s",
-        run->samples.saved ? "the samples since they were last saved" : "the samples", err.text);
+    fm_clean_say(stderr, "fathom run: %s were not kept: %s",
+                 run->samples.saved ? "the samples since they were last saved" : "the samples",
+                 err.text);
     return others || run->samples.saved;
 }
 
@@ -302,7 +296,9 @@ static int finish(struct run *run)
         fm_profile_free(p);
         fm_verb_fail("run", &err);
         if (keep_samples(run)) {
-            say("fathom run: what was recorded is kept in %s; `fathom merge %s -o NAME` reads it",
+            fm_clean_say(
+                stderr,
+                "fathom run: what was recorded is kept in %s; `fathom merge %s -o NAME` reads it",
                 run->folder.path, run->folder.path);
         } else {
             fm_run_output_cancel(&run->output); /* it would name a folder that is gone */

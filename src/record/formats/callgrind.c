@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "record/model/flat.h"
@@ -103,13 +104,14 @@ static void split_levels(struct callgrind_saver *s)
     }
     fm_profile_reserve(s->levels, n);
     for (size_t t = 0; t < p->threads.len; t++) {
-        uint32_t thread = fm_profile_thread(s->levels, &(struct fm_thread){ 0 });
+        struct fm_thread own = { .process = p->threads.data[t].process };
+        uint32_t thread = fm_profile_thread(s->levels, &own);
         level_tree(s, p->threads.data[t].root, s->levels->threads.data[thread].root, child, sibling,
                    active);
     }
 }
 
-/* Strings and functions of `levels` begin as those of `p`, with the same numbers. */
+/* Strings, processes and functions of `levels` begin as those of `p`, with the same numbers. */
 static void make_levels(struct callgrind_saver *s)
 {
     const struct fm_profile *p = s->p;
@@ -123,6 +125,8 @@ static void make_levels(struct callgrind_saver *s)
         s->base[fm_profile_function(s->levels, &p->functions.data[f])] = f;
         s->second[f] = FM_NONE;
     }
+    for (size_t i = 0; i < p->processes.len; i++) /* flat asks what was recorded in them */
+        fm_vec_push(&s->levels->processes, p->processes.data[i]);
     split_levels(s);
 }
 
@@ -185,11 +189,10 @@ static void number_twins(struct callgrind_saver *s)
 
 /* ---- the text ---- */
 
-/* A name may not end its line. */
+/* A name may not end its line, and readers want UTF-8. */
 static void put_name(struct fm_buffer *out, const char *text)
 {
-    for (; *text; text++)
-        fm_buffer_add_char(out, *text == '\n' || *text == '\r' ? '?' : *text);
+    fm_clean_add(out, text, strlen(text));
 }
 
 /* Written out once, then by its number. */

@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/memory.h"
 #include "record/formats/format.h"
 #include "record/formats/stacks.h"
@@ -24,11 +25,14 @@
 /* The format has no place for more, and no reader for so much. */
 #define OUTPUT_MAX ((size_t)4 << 30)
 
-/* A frame may hold neither the separator nor the end of the line. */
+/* A frame may hold neither the separator nor the end of the line, and readers want UTF-8. */
 static void put_text(struct fm_buffer *out, const char *text)
 {
-    for (; *text; text++)
-        fm_buffer_add_char(out, *text == ';' ? ':' : *text == '\n' || *text == '\r' ? ' ' : *text);
+    size_t start = out->len;
+    fm_clean_add(out, text, strlen(text));
+    for (size_t i = start; i < out->len; i++)
+        if (out->data[i] == ';')
+            out->data[i] = ':';
 }
 
 static void put_frame(struct fm_buffer *out, const struct fm_profile *p, uint32_t node)

@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "base/vec.h"
-#include "record/formats/utf8.h"
 
 #define FLAG_REF  0x80
 #define DEPTH_MAX 32

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 static void put_int32(struct fm_buffer *out, uint32_t value)
 {
     uint8_t b[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
@@ -10,11 +12,14 @@ static void put_int32(struct fm_buffer *out, uint32_t value)
     fm_buffer_add(out, b, 4);
 }
 
+/* Python refuses a whole file for one broken character. */
 void fm_marshal_put_text(struct fm_buffer *out, const char *text, size_t len)
 {
+    fm_autobuffer valid = FM_BUFFER_INIT;
+    fm_utf8_add_python(&valid, text, len);
     fm_buffer_add_char(out, 't');
-    put_int32(out, (uint32_t)len);
-    fm_buffer_add(out, text, len);
+    put_int32(out, (uint32_t)valid.len);
+    fm_buffer_add(out, fm_buffer_text(&valid), valid.len);
 }
 
 void fm_marshal_put_int(struct fm_buffer *out, int64_t value)

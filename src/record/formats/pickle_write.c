@@ -1,8 +1,8 @@
 /* Writing pickle by protocol 2; see pickle.h. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "record/formats/pickle.h"
-#include "record/formats/utf8.h"
 
 static void put_le(struct fm_buffer *out, uint64_t value, unsigned width)
 {
@@ -15,15 +15,11 @@ void fm_pickle_put_start(struct fm_buffer *out)
     fm_buffer_add(out, "\x80\x02", 2);
 }
 
-/* Python refuses a pickle with broken UTF-8: such bytes go out as U+FFFD. */
+/* Python refuses a pickle with broken UTF-8. */
 void fm_pickle_put_text(struct fm_buffer *out, const char *text, size_t len)
 {
     fm_autobuffer valid = FM_BUFFER_INIT;
-    for (size_t i = 0; i < len;) {
-        size_t step = fm_utf8_char(text + i, len - i);
-        fm_buffer_add(&valid, step ? text + i : "\xef\xbf\xbd", step ? step : 3);
-        i += step ? step : 1;
-    }
+    fm_utf8_add_python(&valid, text, len);
     fm_buffer_add_char(out, 'X');
     put_le(out, valid.len, 4);
     fm_buffer_add(out, fm_buffer_text(&valid), valid.len);

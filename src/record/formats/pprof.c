@@ -16,10 +16,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "record/formats/format.h"
 #include "record/formats/profile.pb-c.h"
 #include "record/formats/stacks.h"
-#include "record/formats/utf8.h"
 
 #define OUTPUT_MAX ((size_t)1 << 30)
 #define TYPES_MAX  4
@@ -51,7 +51,7 @@ struct pprof_saver {
 static int64_t text_index(struct pprof_saver *s, const char *text)
 {
     fm_autobuffer clean = FM_BUFFER_INIT;
-    fm_utf8_add_clean(&clean, text, strlen(text));
+    fm_utf8_add_valid(&clean, text, strlen(text));
     return fm_strings_add(s->texts, fm_buffer_text(&clean), clean.len);
 }
 

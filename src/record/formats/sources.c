@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
+#include "base/utf8.h"
 
 #define MAX_FILE_BYTES ((off_t)4 << 20)
 #define MAX_ALL_BYTES  ((size_t)256 << 20)
@@ -37,10 +38,10 @@ static bool read_file(const char *path, struct fm_buffer *text, struct stat *st)
 /* The file as the process saw it: a relative name counts from where the process was started. */
 static const char *resolve(const struct fm_profile *p, const char *file, struct fm_buffer *path)
 {
-    if (file[0] == '/' || !p->processes.len)
-        return file;
     fm_buffer_clear(path);
-    fm_buffer_addf(path, "%s/%s", fm_profile_text(p, p->processes.data[0].cwd), file);
+    if (file[0] != '/' && p->processes.len)
+        fm_buffer_addf(path, "%s/", fm_profile_text(p, p->processes.data[0].cwd));
+    fm_utf8_add_file_name(path, file, strlen(file));
     return fm_buffer_text(path);
 }
 

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "record/formats/format.h"
 #include "record/formats/stacks.h"
-#include "record/formats/utf8.h"
 
 #define OUTPUT_MAX ((size_t)4 << 30)
 

@@ -3,10 +3,10 @@
 
 #include <ctype.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "record/formats/utf8.h"
+#include "base/clean.h"
+#include "base/utf8.h"
 
 static void add_backslash(struct fm_buffer *out, enum fm_graph_text_kind kind)
 {
@@ -22,36 +22,10 @@ static bool is_entity(const char *text, size_t len)
     return i > 1 && i < len && text[i] == ';';
 }
 
-static uint32_t decode(const char *text, size_t bytes)
-{
-    const uint8_t *s = (const uint8_t *)text;
-    if (bytes == 1)
-        return s[0];
-    uint32_t c = s[0] & (0x7fu >> bytes);
-    for (size_t i = 1; i < bytes; i++)
-        c = c << 6 | (s[i] & 0x3f);
-    return c;
-}
-
-/* Characters that have no place of their own in a line, that XML forbids, or that turn the
- * direction of what follows. */
-static bool is_hidden(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200b || c == 0x200e ||
-           c == 0x200f || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
-           (c >= 0xd800 && c < 0xe000) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-           (c & 0xfffe) == 0xfffe || (c >= 0xe0000 && c < 0xe1000);
-}
-
 static void add_hidden(struct fm_buffer *out, uint32_t c, enum fm_graph_text_kind kind)
 {
-    char text[16];
-    if (c == '\n' || c == '\t' || c == '\r')
-        snprintf(text, sizeof text, "%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
-    else
-        snprintf(text, sizeof text, c < 0x100 ? "x%02x" : c < 0x10000 ? "u%04x" : "U%08x", c);
     add_backslash(out, kind);
-    fm_buffer_add_text(out, text);
+    fm_clean_add_escape(out, c);
 }
 
 /* One character; returns its bytes. */
@@ -63,14 +37,14 @@ static size_t add_char(struct fm_buffer *out, const char *text, size_t len,
         add_hidden(out, (uint8_t)*text, kind);
         return 1;
     }
-    uint32_t c = decode(text, bytes);
+    uint32_t c = fm_utf8_decode(text, bytes);
     if (c == '\\')
         add_backslash(out, kind);
     else if (c == '"')
         fm_buffer_add_text(out, "\\\"");
     else if (c == '&' && is_entity(text, len))
         fm_buffer_add_text(out, "&amp;");
-    else if (is_hidden(c))
+    else if (fm_clean_is_hidden(c))
         add_hidden(out, c, kind);
     else
         fm_buffer_add(out, text, bytes);

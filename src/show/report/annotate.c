@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/clean.h"
 #include "show/report/annotated.h"
 #include "show/report/sampling.h"
 
@@ -120,8 +121,7 @@ static void print_file(const struct fm_report *r, const struct fm_annotation *a,
 {
     double program = (double)r->lines->program_ns, time = (double)file->self_ns;
     fputs("File: ", r->out);
-    for (const char *s = fm_profile_text(r->p, file->file); *s; s++)
-        fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, r->out);
+    fm_clean_put(r->out, fm_profile_text(r->p, file->file));
     fprintf(r->out, "\nFile duration: %g%s (%.2f%%)\n", time / scale->unit_ns, scale->unit,
             program > 0 ? time / program * 100 : 0);
     if (!file->text)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clean.h"
 #include "record/model/label.h"
 #include "show/report/edges.h"
 #include "show/report/report.h"
@@ -103,13 +104,27 @@ static double seconds(int64_t ns)
 
 static void add_name(struct classic_page *page, uint32_t row)
 {
-    fm_buffer_add(&page->text, fm_names_std(page->r->names, row),
-                  fm_names_std_len(page->r->names, row));
+    const char *name = fm_names_std(page->r->names, row);
+    size_t len = fm_names_std_len(page->r->names, row);
+    for (size_t at = 0, n; at < len; at += n) {
+        bool space = name[at] == '\n' || name[at] == '\t'; /* as pstats prints them */
+        n = 1;
+        while (at + n < len && (name[at + n] == '\n' || name[at + n] == '\t') == space)
+            n++;
+        if (space)
+            fm_buffer_add(&page->text, name + at, n);
+        else
+            fm_clean_add(&page->text, name + at, n);
+    }
 }
 
-static size_t name_width(const struct fm_report *r, uint32_t row)
+static size_t name_width(struct page *page, uint32_t row)
 {
-    return characters(fm_names_std(r->names, row), fm_names_std_len(r->names, row));
+    size_t start = page->text.len;
+    add_name(page, row);
+    size_t width = characters(page->text.data + start, page->text.len - start);
+    page->text.len = start;
+    return width;
 }
 
 /* The dates pstats prints; several files in its order: the first, then the others backwards. */
@@ -128,7 +143,8 @@ static void add_files(struct classic_page *page)
             strftime(date, sizeof date, "%a %b %e %H:%M:%S %Y", &tm);
             fm_buffer_addf(&page->text, "%s    ", date);
         }
-        fm_buffer_addf(&page->text, "%s\n", path);
+        fm_clean_add(&page->text, path, strlen(path));
+        fm_buffer_add_char(&page->text, '\n');
     }
     if (n)
         fm_buffer_add_char(&page->text, '\n');
@@ -230,7 +246,7 @@ static void add_edge(struct classic_page *page, uint32_t other, const struct fm_
 static void add_edges(struct classic_page *page, uint32_t row, const struct fm_edges *edges,
                       size_t width)
 {
-    size_t n, own = name_width(page->r, row);
+    size_t n, own = name_width(page, row);
     struct fm_flat_edge *all = fm_edges_of(edges, row, &n);
     add_name(page, row);
     add_spaces(&page->text, own < width ? width - own : 0);
@@ -264,7 +280,7 @@ void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direct
     if (!r->selection.rows.len)
         return;
     for (size_t i = 0; i < r->selection.rows.len; i++) {
-        size_t own = name_width(r, r->selection.rows.data[i]);
+        size_t own = name_width(&page, r->selection.rows.data[i]);
         width = own > width ? own : width;
     }
     width += 2;

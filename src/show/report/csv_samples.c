@@ -1,22 +1,37 @@
 /* Reports of samples as CSV, and what all CSV is written with; see csv_text.h. */
 #include <string.h>
 
+#include "base/clean.h"
 #include "show/report/branch.h"
 #include "show/report/csv_text.h"
 #include "show/report/places.h"
 #include "show/report/sampling.h"
 
+/* Would a spreadsheet compute the cell? Excel also takes the wide forms of these characters. */
+static bool begins_formula(const char *text)
+{
+    static const char *const wide[] = { "＝", "＋", "－", "＠" };
+    for (size_t i = 0; i < FM_COUNT(wide); i++)
+        if (strncmp(text, wide[i], strlen(wide[i])) == 0)
+            return true;
+    return *text && strchr("=+-@\t\r", *text);
+}
+
 void fm_csv_put_text(const struct fm_report *r, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, r->out);
+    fm_autobuffer clean = FM_BUFFER_INIT;
+    bool formula = begins_formula(text);
+    fm_clean_add(&clean, text, strlen(text));
+    const char *s = fm_buffer_text(&clean);
+    if (!formula && !strpbrk(s, ",;\"")) {
+        fputs(s, r->out);
         return;
     }
-    fputc('"', r->out);
-    for (; *text; text++) {
-        if (*text == '"')
+    fputs(formula ? "\"'" : "\"", r->out);
+    for (; *s; s++) {
+        if (*s == '"')
             fputc('"', r->out);
-        fputc(*text, r->out);
+        fputc(*s, r->out);
     }
     fputc('"', r->out);
 }

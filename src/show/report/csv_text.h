@@ -1,6 +1,10 @@
 /*
  * Writing CSV: text, times, and what every report says of a function. Used by csv.c and
  * csv_samples.c.
+ *
+ * Text is as clean as in tables (base/clean.h), so a row is a line and a terminal is safe; who needs
+ * the very bytes takes JSON. A cell that a spreadsheet would compute gets an apostrophe in front,
+ * as OWASP advises; numbers are written by others and stay numbers.
  */
 #ifndef FM_REPORT_CSV_TEXT_H
 #define FM_REPORT_CSV_TEXT_H

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/clean.h"
 #include "show/report/cost.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
@@ -19,8 +20,7 @@ static bool in_scope(const struct fm_report *r, uint32_t process)
 static void print_line(const struct fm_report *r, enum fm_color color, const char *text)
 {
     fm_color_begin(&r->style, r->out, color);
-    for (const char *s = text; *s; s++) /* what a recording says must not steer the terminal */
-        fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, r->out);
+    fm_clean_put(r->out, text);
     fm_color_end(&r->style, r->out, color);
     fputc('\n', r->out);
 }

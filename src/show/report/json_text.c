@@ -1,19 +1,37 @@
 /* Writing JSON; see json_text.h. */
 #include "show/report/json_text.h"
 
+#include <string.h>
+
+#include "base/clean.h"
+#include "base/utf8.h"
+
+/* A character that JSON, or a terminal that shows it, cannot take as it is. */
+static void add_escaped(struct fm_buffer *out, uint32_t c)
+{
+    if (c >= 0x10000)
+        fm_buffer_addf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + (c & 0x3ff));
+    else
+        fm_buffer_addf(out, "\\u%04x", c);
+}
+
 void fm_json_add_text(struct fm_buffer *out, const char *text)
 {
+    size_t left = strlen(text);
     fm_buffer_add_char(out, '"');
-    for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
-        if (*s == '"' || *s == '\\') {
-            fm_buffer_addf(out, "\\%c", *s);
-        } else if (*s < 0x20 || *s == 0x7f) {
-            fm_buffer_addf(out, "\\u%04x", *s);
-        } else if (*s == 0xed && s[1] >= 0xa0 && s[2]) {
-            fm_buffer_addf(out, "\\u%04x", 0xd000u | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu));
-            s += 2;
+    for (size_t n; left; text += n, left -= n) {
+        size_t bytes = fm_utf8_char(text, left);
+        uint32_t c = bytes ? fm_utf8_decode(text, bytes) : (uint8_t)*text;
+        n = bytes ? bytes : 1;
+        if (!bytes || fm_utf8_is_surrogate(c)) { /* no character: its escape is the text */
+            fm_buffer_add_text(out, "\\\\");
+            fm_clean_add_escape(out, c);
+        } else if (c == '"' || c == '\\') {
+            fm_buffer_addf(out, "\\%c", (int)c);
+        } else if (fm_clean_is_hidden(c)) {
+            add_escaped(out, c);
         } else {
-            fm_buffer_add_char(out, (char)*s);
+            fm_buffer_add(out, text, n);
         }
     }
     fm_buffer_add_char(out, '"');

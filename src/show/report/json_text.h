@@ -1,8 +1,10 @@
 /*
  * Writing JSON: text, members of objects, and what every report says of a function.
  *
- * Lone surrogates, which JSON text in UTF-8 cannot hold, are written as \u escapes, so that
- * Python's json gives back the very string.
+ * The output is valid UTF-8 and valid for every reader. Every character comes back as it was; those
+ * that could steer a terminal are written as \u escapes. Bytes that are no UTF-8 and lone surrogates
+ * (how Python keeps such bytes of file names) are no characters, and many readers refuse a \u escape
+ * of half a pair: they become the four or six visible characters that tables show: \xff, \udcff.
  */
 #ifndef FM_REPORT_JSON_TEXT_H
 #define FM_REPORT_JSON_TEXT_H

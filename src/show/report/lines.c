@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/clean.h"
 #include "show/report/report.h"
 #include "show/report/sampling.h"
 
@@ -27,8 +28,7 @@ static void put(const struct fm_report *r, const char *label, enum fm_color colo
 {
     fputs(label, r->out);
     fm_color_begin(&r->style, r->out, color);
-    for (; *text; text++) /* what a recording says must not steer the terminal */
-        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, r->out);
+    fm_clean_put(r->out, text);
     fm_color_end(&r->style, r->out, color);
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "show/report/number.h"
 
 /* The keys. `title` is what pstats prints behind "Ordered by:". */
@@ -373,21 +374,18 @@ void fm_query_sort_edges(const struct fm_query *q, struct fm_names *names,
 
 /* ---- restricting ---- */
 
-/* Python's repr of a str, for text without exotic unprintable characters. */
+/* Python's repr of a str. */
 static void add_repr(struct fm_buffer *out, const char *text)
 {
     char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
     fm_buffer_add_char(out, quote);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '\\' || c == (unsigned char)quote)
-            fm_buffer_addf(out, "\\%c", c);
-        else if (c == '\n' || c == '\t' || c == '\r')
-            fm_buffer_addf(out, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
-        else if (c < 0x20 || c == 0x7f)
-            fm_buffer_addf(out, "\\x%02x", c);
-        else
-            fm_buffer_add_char(out, *text);
+    while (*text) {
+        char marks[] = { '\\', quote, '\0' };
+        size_t plain = strcspn(text, marks);
+        fm_clean_add(out, text, plain);
+        text += plain;
+        if (*text)
+            fm_buffer_addf(out, "\\%c", *text++);
     }
     fm_buffer_add_char(out, quote);
 }

@@ -1,6 +1,7 @@
 /*
  * The source of functions as it ran, from the recording: works where the files are not.
  */
+#include "base/clean.h"
 #include "show/report/report.h"
 #include "show/report/text.h"
 
@@ -9,18 +10,19 @@ static void print_function(const struct fm_report *r, struct fm_texts *texts, ui
     const struct fm_function *f = &r->p->functions.data[func];
     const char *why;
     const struct fm_text *text = fm_texts_find(texts, func, &why);
+    fm_autobuffer shown = FM_BUFFER_INIT;
     bool is_open;
-    fprintf(r->out, "%s  %s:%u\n", fm_profile_text(r->p, f->qualname),
-            fm_profile_text(r->p, f->file), f->line);
+    fm_clean_say(r->out, "%s  %s:%u", fm_profile_text(r->p, f->qualname),
+                 fm_profile_text(r->p, f->file), f->line);
     if (!text) {
         fprintf(r->out, "        (%s)\n\n", why);
         return;
     }
     uint32_t last = fm_text_function_end(r->p, text, func, &is_open);
     for (uint32_t n = f->line ? f->line : 1; n <= last; n++) {
-        size_t len;
-        const char *line = fm_text_line(text, n, &len);
-        fprintf(r->out, "%6u  %.*s\n", n, (int)len, line);
+        fm_buffer_clear(&shown);
+        fm_text_show(text, n, &shown);
+        fprintf(r->out, "%6u  %s\n", n, fm_buffer_text(&shown));
     }
     fputc('\n', r->out);
 }

@@ -5,15 +5,16 @@
  */
 #include <string.h>
 
+#include "base/clean.h"
 #include "show/report/places.h"
 #include "show/report/sampling.h"
 
 #define INDENT 8
 
-static void put(const struct fm_report *r, enum fm_color color, const char *text, size_t len)
+static void put(const struct fm_report *r, enum fm_color color, const char *text)
 {
     fm_color_begin(&r->style, r->out, color);
-    fwrite(text, 1, len, r->out);
+    fm_clean_put(r->out, text);
     fm_color_end(&r->style, r->out, color);
 }
 
@@ -31,14 +32,12 @@ static void print_head(const struct fm_report *r, const struct fm_place *place,
     fm_sampling_write_error(error, sampling, place->samples, places->all_samples);
     fm_buffer_addf(&head, " ± %s  %s  %s sample%s  ", error, fm_number_time(time, place->ns),
                    fm_number_count(count, place->samples), place->samples == 1 ? "" : "s");
-    put(r, FM_COLOR_DIM, head.data, head.len);
+    put(r, FM_COLOR_DIM, head.data);
     const char *name = fm_names_function(r->names, place->row);
-    fm_buffer_addf(&where, "  %s:%u\n", fm_names_file(r->names, place->row), place->spot.line);
-    for (size_t i = 0; i < where.len; i++) /* what a recording says must not steer the terminal */
-        if ((unsigned char)where.data[i] < 0x20 && where.data[i] != '\n')
-            where.data[i] = '?';
-    put(r, FM_COLOR_NAME, name, strlen(name));
-    put(r, FM_COLOR_DIM, where.data, where.len);
+    fm_buffer_addf(&where, "  %s:%u", fm_names_file(r->names, place->row), place->spot.line);
+    put(r, FM_COLOR_NAME, name);
+    put(r, FM_COLOR_DIM, where.data);
+    fputc('\n', r->out);
 }
 
 static void print_source(const struct fm_report *r, const struct fm_text *text,

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clean.h"
 #include "show/report/number.h"
 
 #define FLEXIBLE_MIN 24 /* a table on a very narrow terminal runs over */
@@ -94,22 +95,6 @@ void fm_table_column(struct fm_table *t, const char *title, enum fm_table_align 
                 ((struct fm_table_column){ title, align, fm_text_width(title, strlen(title)) }));
 }
 
-static void add_clean(struct fm_buffer *text, const char *s)
-{
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        /* C0, DEL, and C1 (0xc2 0x80–0x9f in UTF-8) */
-        if (c < 0x20 || c == 0x7f) {
-            fm_buffer_add_char(text, '?');
-        } else if (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0) {
-            fm_buffer_add_char(text, '?');
-            s++;
-        } else {
-            fm_buffer_add_char(text, *s);
-        }
-    }
-}
-
 void fm_table_cell_branch(struct fm_table *t, enum fm_color color, const char *lines,
                           const char *text, const char *dim)
 {
@@ -117,11 +102,11 @@ void fm_table_cell_branch(struct fm_table *t, enum fm_color color, const char *l
     struct fm_table_column *column = &t->columns.data[t->cells.len % t->columns.len];
     fm_buffer_add_text(&t->text, lines);
     cell.lead = t->text.len - cell.start;
-    add_clean(&t->text, text);
+    fm_clean_add(&t->text, text, strlen(text));
     cell.dim_from = t->text.len - cell.start;
     if (*dim) {
         fm_buffer_add_text(&t->text, "  ");
-        add_clean(&t->text, dim);
+        fm_clean_add(&t->text, dim, strlen(dim));
     }
     cell.len = t->text.len - cell.start;
     size_t width = fm_text_width(fm_buffer_text(&t->text) + cell.start, cell.len);

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clean.h"
 #include "base/statements.h"
+#include "base/utf8.h"
 #include "show/report/number.h"
 
 #define TAB 8
@@ -167,26 +169,6 @@ const struct fm_text *fm_texts_find(struct fm_texts *texts, uint32_t func, const
 
 /* ---- showing ---- */
 
-/* Bytes of the UTF-8 character at `s`, or 0 if there is none. Surrogates are none. */
-static size_t utf8_len(const unsigned char *s, size_t left)
-{
-    size_t n = s[0] < 0x80   ? 1
-               : s[0] < 0xc2 ? 0
-               : s[0] < 0xe0 ? 2
-               : s[0] < 0xf0 ? 3
-               : s[0] < 0xf5 ? 4
-                             : 0;
-    if (n == 0 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    bool wrong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
-                 (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90);
-    return wrong ? 0 : n;
-}
-
 static void add_spaces(struct fm_buffer *out, size_t n)
 {
     while (n--)
@@ -194,29 +176,21 @@ static void add_spaces(struct fm_buffer *out, size_t n)
 }
 
 /* One character that is no tab; returns its bytes in the text. */
-static size_t add_character(struct fm_buffer *out, const unsigned char *s, size_t left, bool latin1)
+static size_t add_character(struct fm_buffer *out, const char *s, size_t left, bool latin1)
 {
-    size_t n = utf8_len(s, left);
-    if (s[0] == '\f') {
+    uint8_t c = (uint8_t)*s;
+    if (c == '\f') {
         fm_buffer_add_char(out, ' ');
-    } else if (s[0] < 0x20 || s[0] == 0x7f) {
-        fm_buffer_add_char(out, '?');
-    } else if (s[0] < 0x80) {
-        fm_buffer_add_char(out, (char)s[0]);
-    } else if (latin1) {
-        if (s[0] < 0xa0)
-            fm_buffer_add_char(out, '?');
-        else
-            fm_buffer_addf(out, "%c%c", 0xc0 | s[0] >> 6, 0x80 | (s[0] & 0x3f));
-        n = 1;
-    } else if (n == 0) {
-        fm_buffer_add_text(out, "\xef\xbf\xbd"); /* U+FFFD */
-    } else if (n == 2 && s[0] == 0xc2 && s[1] < 0xa0) {
-        fm_buffer_add_char(out, '?'); /* C1 controls steer terminals too */
-    } else {
-        fm_buffer_add(out, s, n);
+        return 1;
     }
-    return n ? n : 1;
+    if (latin1 && c >= 0x80) {
+        const char utf8[2] = { (char)(0xc0 | c >> 6), (char)(0x80 | (c & 0x3f)) };
+        fm_clean_add(out, utf8, sizeof utf8);
+        return 1;
+    }
+    size_t bytes = fm_utf8_char(s, left);
+    fm_clean_add(out, s, bytes ? bytes : 1);
+    return bytes ? bytes : 1;
 }
 
 /* The first `limit` bytes of a line, with the space at its end. */
@@ -224,7 +198,7 @@ static void show_start(const struct fm_text *text, uint32_t number, size_t limit
                        struct fm_buffer *out)
 {
     size_t len, column = 0;
-    const unsigned char *line = (const unsigned char *)fm_text_line(text, number, &len);
+    const char *line = fm_text_line(text, number, &len);
     size_t end = limit < len ? limit : len;
     size_t at = number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     while (at < end) {

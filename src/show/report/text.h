@@ -41,7 +41,7 @@ static inline uint32_t fm_text_count(const struct fm_text *text)
 /* Line `number` (from 1, at most the count) without its newline. */
 const char *fm_text_line(const struct fm_text *text, uint32_t number, size_t *len);
 
-/* Add line `number` as it can be shown: valid UTF-8, tabs as spaces, no control characters. */
+/* Add line `number` as it can be shown: clean (base/clean.h), tabs as spaces. */
 void fm_text_show(const struct fm_text *text, uint32_t number, struct fm_buffer *out);
 
 /* The column (from 0) at which byte `byte` of line `number` stands when shown; not before those in

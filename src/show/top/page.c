@@ -137,14 +137,14 @@ static void draw_name(const struct fm_top_model *model, const struct fm_top_row 
     const char *place = fm_top_place(model, row->func, row->line, path, sizeof path);
     snprintf(name, sizeof name, twin ? "%s #%u" : "%s", fm_top_name(model, row->func), twin + 1);
     /* Folders that tell files apart are the first to go. */
-    if (fm_clean_width(name) + fm_clean_width(place) + 2 > room && strrchr(place, '/'))
+    if (fm_fit_width(name) + fm_fit_width(place) + 2 > room && strrchr(place, '/'))
         place = strrchr(place, '/') + 1;
     const char *first = row->line ? place : name, *second = row->line ? name : place;
-    int width = first_width(fm_clean_width(first), fm_clean_width(second), room);
+    int width = first_width(fm_fit_width(first), fm_fit_width(second), room);
     column += fm_screen_put_cut(y, column, width, selected ? FM_LOOK_SELECTED : FM_LOOK_NAME, first,
-                                row->line ? FM_CLEAN_CUT_START : FM_CLEAN_CUT_END);
+                                row->line ? FM_FIT_CUT_START : FM_FIT_CUT_END);
     fm_screen_put_cut(y, column + 2, l->columns - column - 2, dim, second,
-                      row->line ? FM_CLEAN_CUT_END : FM_CLEAN_CUT_START);
+                      row->line ? FM_FIT_CUT_END : FM_FIT_CUT_START);
 }
 
 static void draw_share(int y, int column, int width, int64_t part, int64_t whole, bool selected)
@@ -265,7 +265,7 @@ static void draw_input(const struct fm_top_view *view, const struct fm_page_layo
 {
     int row = l->rows - 1, column = fm_screen_put(row, 0, l->columns / 2, FM_LOOK_BOLD, label);
     column += fm_screen_put_cut(row, column, l->columns - column - 1, FM_LOOK_PLAIN,
-                                fm_buffer_text(&view->input), FM_CLEAN_CUT_START);
+                                fm_buffer_text(&view->input), FM_FIT_CUT_START);
     int cursor = column;
     if (*view->message)
         fm_screen_put(row, column + 2, l->columns - column - 2, FM_LOOK_WARNING, view->message);
@@ -286,7 +286,7 @@ static void draw_bottom(const struct fm_top_view *view, const struct fm_page_lay
         return;
     case FM_TOP_MODE_REPLACE:
         snprintf(text, sizeof text, "%s exists. Overwrite it? y n", fm_buffer_text(&view->input));
-        fm_screen_put_cut(row, 0, l->columns, FM_LOOK_WARNING, text, FM_CLEAN_CUT_START);
+        fm_screen_put_cut(row, 0, l->columns, FM_LOOK_WARNING, text, FM_FIT_CUT_START);
         return;
     case FM_TOP_MODE_HELP:
         fm_screen_put(row, 0, l->columns, FM_LOOK_DIM,

@@ -174,7 +174,7 @@ static void draw_threads(const struct fm_top_view *view, const struct fm_top_mod
         fm_buffer_add_text(&right, "all time");
     else
         fm_buffer_addf(&right, "last %.1f s", (double)(model->now_ns - model->before_ns) / 1e9);
-    int width = fm_clean_width(fm_buffer_text(&right));
+    int width = fm_fit_width(fm_buffer_text(&right));
     width = width < l->columns * 2 / 3 ? width : l->columns * 2 / 3;
     bool special = view->paused || q->thread != FM_NONE || q->states != FM_TOP_ALL_STATES;
     fm_screen_put(2, 0, l->columns - width - 2, FM_LOOK_PLAIN, fm_buffer_text(&left));

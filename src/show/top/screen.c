@@ -260,12 +260,12 @@ static void use(enum fm_look look)
 }
 
 int fm_screen_put_cut(int row, int column, int width, enum fm_look look, const char *text,
-                      enum fm_clean_cut cut)
+                      enum fm_fit_cut cut)
 {
     wchar_t clean[TEXT_CHARS];
     int room = fm_screen_columns() - column;
     width = width < room ? width : room;
-    int used = fm_clean(clean, TEXT_CHARS, text, width, cut, tty.unicode ? L'…' : L'~');
+    int used = fm_fit(clean, TEXT_CHARS, text, width, cut, tty.unicode ? L'…' : L'~');
     if (row < 0 || row >= fm_screen_rows() || column < 0 || used == 0)
         return 0;
     use(look);
@@ -275,12 +275,12 @@ int fm_screen_put_cut(int row, int column, int width, enum fm_look look, const c
 
 int fm_screen_put(int row, int column, int width, enum fm_look look, const char *text)
 {
-    return fm_screen_put_cut(row, column, width, look, text, FM_CLEAN_CUT_END);
+    return fm_screen_put_cut(row, column, width, look, text, FM_FIT_CUT_END);
 }
 
 void fm_screen_put_right(int row, int column, int width, enum fm_look look, const char *text)
 {
-    int wanted = fm_clean_width(text), skip = wanted < width ? width - wanted : 0;
+    int wanted = fm_fit_width(text), skip = wanted < width ? width - wanted : 0;
     fm_screen_put(row, column + skip, width - skip, look, text);
 }
 

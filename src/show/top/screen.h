@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "record/model/states.h"
-#include "show/top/clean.h"
+#include "show/top/fit.h"
 
 /* How a piece of text looks; without colours only bold, dim and reverse are left. */
 enum fm_look {
@@ -58,7 +58,7 @@ void fm_screen_redraw(void); /* the next picture is sent in whole */
 /* Write `text` at row and column, in at most `columns`; returns how many it took. */
 int fm_screen_put(int row, int column, int columns, enum fm_look look, const char *text);
 int fm_screen_put_cut(int row, int column, int columns, enum fm_look look, const char *text,
-                      enum fm_clean_cut cut);
+                      enum fm_fit_cut cut);
 /* … right-aligned in `columns`. */
 void fm_screen_put_right(int row, int column, int columns, enum fm_look look, const char *text);
 /* One look from column to column. */
