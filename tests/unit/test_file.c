@@ -5,7 +5,9 @@
 #include <stdio.h>
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "base/varint.h"
+#include "record/capture/compress.h"
 #include "record/capture/format.h"
 #include "record/capture/reader.h"
 #include "record/capture/writer.h"
@@ -817,18 +819,88 @@ static void test_no_space(void **state)
     fm_profile_free(p);
 }
 
+/* A file of a few kilobytes whose one block unpacks to `rows` numbers 0 behind `first` bytes. */
+static uint8_t *bomb(uint16_t type, const char *first, size_t first_len, size_t rows, size_t *len)
+{
+    struct fm_writer writer;
+    struct fm_compressor *compressor = fm_compressor_new();
+    fm_autobuffer payload = FM_BUFFER_INIT;
+    fm_autofree char *zeros = fm_calloc(rows, 1);
+    int fd = fx_file();
+    fm_writer_init(&writer, fd);
+    fm_writer_start(&writer);
+    fm_buffer_add(&payload, first, first_len);
+    fm_buffer_add_varint(&payload, rows);
+    if (type != FM_BLOCK_STRINGS)
+        fm_buffer_add_varint(&payload, 1);
+    fm_buffer_add(&payload, zeros, rows);
+    assert_int_equal(fm_compressor_block(compressor, &writer, type, payload.data, payload.len), 0);
+    fm_writer_end(&writer);
+    fm_compressor_free(compressor);
+    return fx_file_bytes(fd, len);
+}
+
+static void test_bombs(void **state)
+{
+    (void)state;
+    static const uint16_t types[] = { FM_BLOCK_STRINGS, FM_BLOCK_PROCESSES, FM_BLOCK_THREADS,
+                                      FM_BLOCK_NOTES, FM_BLOCK_NODES };
+    for (size_t i = 0; i < FM_COUNT(types); i++) {
+        struct fm_error err = FM_ERROR_INIT;
+        size_t len;
+        fm_autofree uint8_t *bytes = bomb(types[i], "\1", 1, (size_t)60 << 20, &len);
+        assert_true(len < 10000);
+        assert_null(fm_file_load(bytes, len, "a.fathom", &err));
+        assert_int_equal(err.status, FM_DAMAGED);
+        assert_non_null(strstr(err.text, "reading a.fathom: it unpacks to more than 51"));
+    }
+}
+
+/* Nothing packs better than this, and it is honest: a million calls one in another, all alike. */
+static void test_equal_nodes(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t node = fx_thread(p, 7), func = fx_function(p, "f");
+    for (int i = 0; i < 1000000; i++) {
+        node = fm_profile_node(p, node, func);
+        fm_profile_add(p, FM_METRIC_CALLS, node, 1);
+        fm_profile_add(p, FM_METRIC_TOTAL, node, 1000);
+    }
+    size_t len, nodes = p->nodes.len;
+    fm_autofree uint8_t *bytes = save(p, &len);
+    fm_profile_free(p);
+    assert_true(len < 10000);
+    p = fm_file_load(bytes, len, "a.fathom", NULL);
+    assert_non_null(p);
+    assert_int_equal(p->nodes.len, nodes);
+    assert_int_equal(p->notes.len, 0);
+    fm_profile_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_many_blocks),
-        cmocka_unit_test(test_table_round_trip), cmocka_unit_test(test_every_prefix),
-        cmocka_unit_test(test_every_flip),       cmocka_unit_test(test_known_bytes),
-        cmocka_unit_test(test_undefined_ids),    cmocka_unit_test(test_nonsense_blocks),
-        cmocka_unit_test(test_values),           cmocka_unit_test(test_missing_block),
-        cmocka_unit_test(test_lost_nodes),       cmocka_unit_test(test_no_space),
-        cmocka_unit_test(test_many_lines),       cmocka_unit_test(test_line_bytes),
-        cmocka_unit_test(test_line_nonsense),    cmocka_unit_test(test_sample_bytes),
-        cmocka_unit_test(test_sample_nonsense),  cmocka_unit_test(test_no_samples_no_bytes),
+        cmocka_unit_test(test_bombs),
+        cmocka_unit_test(test_equal_nodes),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_many_blocks),
+        cmocka_unit_test(test_table_round_trip),
+        cmocka_unit_test(test_every_prefix),
+        cmocka_unit_test(test_every_flip),
+        cmocka_unit_test(test_known_bytes),
+        cmocka_unit_test(test_undefined_ids),
+        cmocka_unit_test(test_nonsense_blocks),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_missing_block),
+        cmocka_unit_test(test_lost_nodes),
+        cmocka_unit_test(test_no_space),
+        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_line_bytes),
+        cmocka_unit_test(test_line_nonsense),
+        cmocka_unit_test(test_sample_bytes),
+        cmocka_unit_test(test_sample_nonsense),
+        cmocka_unit_test(test_no_samples_no_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

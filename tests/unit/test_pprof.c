@@ -291,7 +291,7 @@ static void test_bombs(void **state)
     expect_damaged(&zipped, "which no honest profile of its size does");
     for (size_t i = 0; i < raw.len; i += 2)
         memcpy(raw.data + i, "\x12", 2); /* an empty sample */
-    expect_damaged(&raw, "it is no pprof profile");
+    expect_damaged(&raw, "which no honest recording of its size does");
     fm_buffer_clear(&raw);
     put_file(&raw, true);
     fm_autobuffer body = FM_BUFFER_INIT;
@@ -305,6 +305,13 @@ static void test_bombs(void **state)
     put_sample(&raw, true, locations, 5000, LIST(1, 1), ((struct label){ 0 }));
     put_texts(&raw);
     expect_damaged(&raw, "unfold to more frames than an honest file has");
+    /* Two bytes each, and a structure of a hundred: within what gzip may, not within memory. */
+    fm_autobuffer many = FM_BUFFER_INIT, packed = FM_BUFFER_INIT;
+    for (int k = 0; k < 30 << 20; k++)
+        fm_buffer_add(&many, "\x12\0", 2); /* a sample of nothing */
+    assert_int_equal(fm_gzip_pack(many.data, many.len, &packed, NULL), 0);
+    assert_true(packed.len < 100000);
+    expect_damaged(&packed, "which no honest recording of its size does");
 }
 
 static void test_recognise(void **state)

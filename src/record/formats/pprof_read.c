@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/capture/budget.h"
 #include "record/formats/pprof.h"
 #include "record/formats/profile.pb-c.h"
 #include "record/formats/stacks.h"
@@ -51,13 +52,18 @@ struct pprof_reader {
 
 /* ---- protobuf's memory ---- */
 
+/* What a piece of memory takes beside its bytes. */
+#define MALLOC_BYTES 16
+
+/* A message in memory takes less than so many times its bytes. */
+#define MESSAGE_GROWTH 32
+
+/* A byte of a file holds less than so many frames, packed or not. */
+#define FRAMES_PER_BYTE 64
+
 static void *budget_alloc(void *data, size_t bytes)
 {
-    size_t *left = data;
-    if (bytes > *left)
-        return NULL;
-    *left -= bytes;
-    return malloc(bytes);
+    return fm_budget_take(data, 1, bytes + MALLOC_BYTES) ? malloc(bytes) : NULL;
 }
 
 static void budget_free(void *data, void *pointer)
@@ -447,21 +453,24 @@ struct fm_profile *fm_pprof_load(const void *bytes, size_t len, const char *name
                                  struct fm_error *err)
 {
     fm_autobuffer raw = FM_BUFFER_INIT;
-    struct pprof_reader r = { .err = err };
+    struct pprof_reader r = { .err = err,
+                              .frames_left = ((size_t)1 << 20) + len * FRAMES_PER_BYTE };
+    struct fm_budget budget = fm_budget_for(len);
     int status = 0;
     if (fm_gzip_recognise(bytes, len)) {
         status = fm_gzip_unpack(bytes, len, 0, &raw, err);
         bytes = raw.data;
         len = raw.len;
     }
-    size_t budget = ((size_t)16 << 20) + len * 32;
+    fm_budget_limit(&budget, ((uint64_t)16 << 20) + (uint64_t)len * MESSAGE_GROWTH);
     ProtobufCAllocator memory = { budget_alloc, budget_free, &budget };
     Profile *file = NULL;
-    r.frames_left = ((size_t)1 << 20) + len * 8;
     fm_stacks_init(&r.s);
     if (status == 0) {
         r.file = file = perftools__profiles__profile__unpack(&memory, len, bytes);
-        status = file ? read_all(&r) : fm_error_set(err, FM_DAMAGED, "it is no pprof profile");
+        status = file           ? read_all(&r)
+                 : budget.spent ? fm_budget_fail(&budget, err)
+                                : fm_error_set(err, FM_DAMAGED, "it is no pprof profile");
     }
     if (file)
         perftools__profiles__profile__free_unpacked(file, &memory);

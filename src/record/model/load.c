@@ -62,7 +62,7 @@ static bool load_strings(struct fm_loader *l, struct fm_cursor *c)
     uint64_t count = fm_cursor_varint(c);
     struct fm_cursor look = *c;
     if (c->failed || !first || first >= FM_NONE || count > fm_cursor_left(c) ||
-        count >= FM_NONE - first)
+        count >= FM_NONE - first || !fm_budget_take(&l->budget, count, FM_LOADER_ROW_BYTES))
         return false;
     for (uint64_t i = 0; i < count; i++)
         fm_cursor_bytes(&look, fm_cursor_varint(&look));
@@ -110,7 +110,8 @@ static int32_t exit_status_of(int64_t value)
 
 static bool load_processes(struct fm_loader *l, struct fm_cursor *c)
 {
-    if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->processes))
+    if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->processes) ||
+        !fm_budget_take(&l->budget, l->table.rows, sizeof(struct fm_process)))
         return false;
     for (uint32_t i = 0; i < l->table.rows; i++) {
         struct fm_process process = { 0 };
@@ -222,7 +223,7 @@ static bool load_values(struct fm_loader *l, struct fm_cursor *c)
         return false;
     for (uint32_t m = 0; m < l->table.width; m++)
         metrics[m] = fm_map_find(&l->metrics, fm_cursor_varint(c));
-    if (!fm_columns_cells(&l->table, c))
+    if (!fm_loader_cells(l, c))
         return false;
     for (uint32_t m = 0; m < l->table.width; m++) {
         if (!metrics[m])
@@ -441,14 +442,17 @@ static uint64_t types_of(unsigned parts)
     return parts & FM_FILE_TEXTS ? types : types & ~(1ull << FM_BLOCK_TEXTS);
 }
 
-static struct fm_profile *load(struct fm_reader *reader, unsigned parts)
+static struct fm_profile *load(struct fm_reader *reader, unsigned parts, const char *name,
+                               struct fm_error *err)
 {
-    struct fm_loader l = { .lost_process = FM_NONE, .parts = parts };
+    struct fm_loader l = { .lost_process = FM_NONE,
+                           .parts = parts,
+                           .budget = fm_budget_for(reader->len) };
     struct fm_block block;
     reader->wanted = types_of(parts);
     l.p = fm_profile_new();
-    while (fm_reader_next(reader, &block))
-        if (!load_block(&l, &block, reader->blocks - 1))
+    while (!l.budget.spent && fm_reader_next(reader, &block))
+        if (!fm_budget_take(&l.budget, block.len, 1) || !load_block(&l, &block, reader->blocks - 1))
             l.bad_blocks++;
     /* A thread that was cut off before its first node. */
     for (uint32_t t = 0; t < l.p->threads.len; t++)
@@ -458,6 +462,12 @@ static struct fm_profile *load(struct fm_reader *reader, unsigned parts)
     fm_samples_sort(&l.p->samples);
     note_damage(&l, reader);
     loader_release(&l);
+    if (l.budget.spent) {
+        fm_budget_fail(&l.budget, err);
+        fm_error_context(err, "reading %s", name);
+        fm_profile_free(l.p);
+        return NULL;
+    }
     return l.p;
 }
 
@@ -469,7 +479,7 @@ struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
     if (fm_reader_init(&reader, bytes, len, err) < 0)
         fm_error_context(err, "reading %s", name);
     else
-        p = load(&reader, FM_FILE_ALL);
+        p = load(&reader, FM_FILE_ALL, name, err);
     fm_reader_release(&reader);
     return p;
 }
@@ -482,7 +492,7 @@ struct fm_profile *fm_file_load_fd(int fd, uint64_t len, const char *name, unsig
     if (fm_reader_init_fd(&reader, fd, len, err) < 0)
         fm_error_context(err, "reading %s", name);
     else
-        p = load(&reader, parts);
+        p = load(&reader, parts, name, err);
     if (p && reader.failed) {
         fm_error_set_errno(err, FM_CANNOT_READ, reader.failed, "reading %s", name);
         fm_profile_free(p);

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/varint.h"
+#include "record/capture/budget.h"
 #include "record/model/columns.h"
 #include "record/model/profile.h"
 #include "record/model/renumber.h"
@@ -24,6 +25,7 @@ struct fm_loader {
     uint64_t lost_names, lost_nodes; /* counted */
     uint64_t bad_blocks, missing_blocks;
     bool ended; /* the writer's last block was seen */
+    struct fm_budget budget;
 };
 
 /* By their numbers in the file; what is missing gets a stand-in and is counted. */
@@ -46,9 +48,19 @@ static inline uint32_t fm_loader_id(const struct fm_renumber *ids, uint64_t id)
     return id < FM_NONE ? fm_renumber_get(ids, (uint32_t)id) : FM_NONE;
 }
 
+/* A row takes at most about this much in a profile; a process, of which there are few, more. */
+#define FM_LOADER_ROW_BYTES 96
+
+/* Read the cells of a table whose shape was read, if there is room for what they become. */
+static inline bool fm_loader_cells(struct fm_loader *l, struct fm_cursor *c)
+{
+    uint64_t row_bytes = l->table.width * sizeof(uint64_t) + FM_LOADER_ROW_BYTES;
+    return fm_budget_take(&l->budget, l->table.rows, row_bytes) && fm_columns_cells(&l->table, c);
+}
+
 static inline bool fm_loader_table(struct fm_loader *l, struct fm_cursor *c)
 {
-    return fm_columns_read(&l->table, c);
+    return fm_columns_shape(&l->table, c) && fm_loader_cells(l, c);
 }
 
 static inline uint64_t fm_loader_cell(const struct fm_loader *l, uint32_t row, uint32_t column)
