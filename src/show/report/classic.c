@@ -118,7 +118,7 @@ static void add_name(struct classic_page *page, uint32_t row)
     }
 }
 
-static size_t name_width(struct page *page, uint32_t row)
+static size_t name_width(struct classic_page *page, uint32_t row)
 {
     size_t start = page->text.len;
     add_name(page, row);
