@@ -128,7 +128,7 @@ def test_every_report(recording, sampled, part, style):
 
 def test_what_is_shown(recording, tmp_path):
     wide = "--width=2000"
-    assert SHOWN in clean(run("report", recording, wide).stdout)
+    assert SHOWN in clean(run("report", recording, wide, "-n", "all").stdout)
     assert FILE_SHOWN in clean(run("report", recording, wide).stdout)
     classic = run("report", recording, "--pstats").stdout
     assert SHOWN.replace(r"\n\t", "\n") in clean(classic.replace(b"\t", b"")), "lines as pstats has them"
