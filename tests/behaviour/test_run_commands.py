@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -15,6 +16,7 @@ from launch import own_run_folders  # noqa: F401 (a fixture)
 
 INTERPRETERS = pythons.interpreters()
 NEWEST = list(INTERPRETERS.values())[-1] if INTERPRETERS else sys.executable
+OLDEST = list(INTERPRETERS.values())[0] if INTERPRETERS else sys.executable
 PROFILED = launch.program("profiled.py")
 CHILDREN = launch.program("starts_children.py")
 WAYS = ("subprocess subprocess_empty_env subprocess_shell subprocess_close_fds_false"
@@ -88,6 +90,81 @@ def test_script_with_interpreter_line(python, tmp_path):
     script.chmod(0o755)
     done = launch.run(str(script), "x", output=tmp_path / "o.fathom")
     assert done.stdout == "profiled x\n"
+
+
+SHOWS = "import sys\nprint(sys.version_info[:2], sys.flags.dev_mode, sys.argv, __file__)\n"
+
+
+def own_interpreter(tmp_path, first_line, mode=0o755, name="tool.py"):
+    """A script, and a PATH on which python3 is another Python than the newest."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    os.symlink(OLDEST, folder / "python3")
+    (tmp_path / name).write_text(first_line + SHOWS)
+    (tmp_path / name).chmod(mode)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def shows(python, *words, cwd, env=None):
+    done = launch.plain(python, *words, cwd=cwd, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def shown(tmp_path, *words, env, status=0):
+    done = launch.fathom("run", "--calls", "-q", "-o", tmp_path / "o.fathom", *words, cwd=tmp_path, env=env)
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("first_line", [
+    f"#!{NEWEST}\n", f"#! {NEWEST} -Xdev \n", f"#!/usr/bin/env {NEWEST}\n",
+    f"#!/usr/bin/env -S {NEWEST} -X dev\n"], ids=["path", "argument", "env", "split"])
+def test_executable_script_names_its_interpreter(first_line, tmp_path):
+    env = own_interpreter(tmp_path, first_line)
+    alone = shows("./tool.py", "x", cwd=tmp_path, env=env)
+    assert shown(tmp_path, "./tool.py", "x", env=env) == alone
+    (tmp_path / "o.fathom").unlink()
+    # Without a slash a shell would not find it: the same, but for the name.
+    assert shown(tmp_path, "tool.py", "x", env=env) == alone.replace("./tool.py", "tool.py").replace(
+        "/./", "/")
+    (tmp_path / "o.fathom").unlink()
+    assert shown(tmp_path, "--python", OLDEST, "./tool.py", env=env) == shows(
+        OLDEST, "./tool.py", cwd=tmp_path)
+
+
+def test_script_that_is_not_executable_is_run_by_python3(tmp_path):
+    env = own_interpreter(tmp_path, f"#!{NEWEST}\n", mode=0o644)
+    assert shown(tmp_path, "./tool.py", env=env) == shows(OLDEST, "./tool.py", cwd=tmp_path)
+
+
+def test_executable_script_without_interpreter_is_run_by_python3(tmp_path):
+    env = own_interpreter(tmp_path, "")
+    assert shown(tmp_path, "./tool.py", env=env) == shows(OLDEST, "./tool.py", cwd=tmp_path)
+
+
+def test_executable_script_of_something_else(tmp_path):
+    """./tool.py is executed; tool.py means Python."""
+    env = own_interpreter(tmp_path, "#!/bin/echo ran\n")
+    assert shown(tmp_path, "./tool.py", "x", env=env) == "ran ./tool.py x\n"
+    (tmp_path / "o.fathom").unlink()
+    assert shown(tmp_path, "tool.py", env=env) == shows(OLDEST, "tool.py", cwd=tmp_path)
+
+
+def test_executable_script_whose_interpreter_is_not_there(tmp_path):
+    env = own_interpreter(tmp_path, "#!/no/such/python3\n")
+    for word in ("./tool.py", "tool.py"):
+        assert shown(tmp_path, word, env=env, status=127) == ""
+
+
+def test_executable_archive(tmp_path):
+    """As `python -m zipapp -p` makes it."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text(SHOWS)
+    subprocess.run([sys.executable, "-m", "zipapp", "app", "-p", NEWEST], cwd=tmp_path, check=True)
+    env = own_interpreter(tmp_path, "", name="other.py")
+    alone = shows("./app.pyz", cwd=tmp_path, env=env)
+    assert shown(tmp_path, "./app.pyz", env=env) == alone
 
 
 def test_default_interpreter_is_python3_on_path(tmp_path):

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,18 +40,58 @@ static bool is_package_folder(const char *word)
     return fm_path_is_file(main_file);
 }
 
-/* Does the file begin with "#!…python…"? */
-static bool names_python_itself(const char *path)
+/* What stands behind "#!" in the first line of the file; false if it begins otherwise. */
+static bool read_interpreter_line(const char *path, char *line, size_t bytes)
 {
-    char line[256] = "";
+    char text[256] = "";
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    ssize_t len = read(fd, line, sizeof line - 1);
+    ssize_t len = read(fd, text, sizeof text - 1);
     close(fd);
-    line[len > 0 ? len : 0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    return begins_with(line, "#!") && strstr(line, "python");
+    text[len > 0 ? len : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    snprintf(line, bytes, "%s", text + strlen("#!"));
+    return begins_with(text, "#!");
+}
+
+/* Does the file begin with "#!…python…"? */
+static bool names_python_itself(const char *path)
+{
+    char line[256];
+    return read_interpreter_line(path, line, sizeof line) && strstr(line, "python");
+}
+
+/* Is one of the words in a first line a Python: "/venv/bin/python", "/usr/bin/env python3.12"? */
+static bool is_python_line(const char *line)
+{
+    for (const char *at = line + strspn(line, " \t"); *at; at += strspn(at, " \t")) {
+        size_t len = strcspn(at, " \t");
+        fm_autofree char *word = fm_strndup(at, len);
+        if (fm_path_names_python(word))
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+/* Split a first line as the kernel does: the interpreter, and all the rest as one argument. */
+static void take_interpreter(struct fm_run_command *command, const char *line)
+{
+    line += strspn(line, " \t");
+    size_t len = strcspn(line, " \t");
+    command->named[0] = fm_strndup(line, len);
+    line += len + strspn(line + len, " \t");
+    for (len = strlen(line); len > 0 && strchr(" \t", line[len - 1]);)
+        len--;
+    command->named[1] = len ? fm_strndup(line, len) : NULL;
+}
+
+/* Is it a script that says by itself what runs it, and may? */
+static bool has_own_interpreter(const char *word, char *line, size_t bytes)
+{
+    return has_python_suffix(word) && fm_path_is_executable(word) &&
+           read_interpreter_line(word, line, bytes);
 }
 
 /* The interpreter for scripts: the one asked for, or the first of python3 and python on PATH. */
@@ -162,19 +203,27 @@ int fm_run_command_init(struct fm_run_command *command, const char *python, char
                         struct fm_error *err)
 {
     *command = (struct fm_run_command){ 0 };
+    char line[256];
     int status = 0;
     bool script = is_python_option(words[0]) || is_script(words[0], &status, err);
     if (status)
         return status;
-    if (script && (status = choose_python(command, python, err)))
+    if (script && !python && has_own_interpreter(words[0], line, sizeof line)) {
+        script = !strchr(words[0], '/');
+        if (script && is_python_line(line))
+            take_interpreter(command, line);
+    }
+    if (script && !command->named[0] && (status = choose_python(command, python, err)))
         return status;
     size_t count = 0;
     while (words[count])
         count++;
-    command->argv = fm_calloc(count + 2, sizeof *command->argv);
+    command->argv = fm_calloc(count + 3, sizeof *command->argv);
     char **to = command->argv;
-    if (script)
+    if (command->python)
         *to++ = command->python;
+    for (size_t i = 0; i < FM_COUNT(command->named) && command->named[i]; i++)
+        *to++ = command->named[i];
     memcpy(to, words, count * sizeof *words);
     command->file = command->argv[0];
     if (script)
@@ -190,6 +239,8 @@ void fm_run_command_release(struct fm_run_command *command)
 {
     free(command->argv);
     free(command->python);
+    for (size_t i = 0; i < FM_COUNT(command->named); i++)
+        free(command->named[i]);
     free(command->stem);
     *command = (struct fm_run_command){ 0 };
 }

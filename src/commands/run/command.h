@@ -6,7 +6,11 @@
  *                                                    a script of Python
  *     anything else                                  a command, as it is
  *
- * Nothing is looked at but names, permissions and, for one hint, a script's first line.
+ * A script that is executable and names its interpreter in its first line ("#!…") is run as a shell
+ * would run it: ./tool.py is executed, and tool.py is given to the Python that it names. An
+ * interpreter that was asked for comes before that.
+ *
+ * Nothing is looked at but names, permissions and a script's first line.
  */
 #ifndef FM_COMMANDS_RUN_COMMAND_H
 #define FM_COMMANDS_RUN_COMMAND_H
@@ -17,9 +21,10 @@
 enum { FM_RUN_OWN_FAILURE = 125, FM_RUN_NOT_EXECUTABLE = 126, FM_RUN_NOT_FOUND = 127 };
 
 struct fm_run_command {
-    char **argv;      /* NULL-terminated; the strings belong to the caller, but for `python` */
+    char **argv;      /* NULL-terminated; strings of the caller, `python` and `named` */
     const char *file; /* what to execute: argv[0] or a path */
     char *python;     /* the interpreter chosen by Fathom, NULL for a command */
+    char *named[2];   /* by the script's first line: the interpreter and its argument, or NULL */
     char *stem;       /* a short name for output files: "app" for app.py; malloc'ed */
 };
 
