@@ -216,6 +216,8 @@ def test_interpreter_without_agent_is_named(version, tmp_path):
                           output=tmp_path / f"{number}.fathom")
         assert (done.stdout, done.returncode) == ("False False\nprofiled child\n", 0)
         assert f"there is no agent for CPython {version}" in done.stderr
+        sampled = "; `fathom run` without --calls and --lines samples it" in done.stderr
+        assert sampled == (version in ("3.9", "3.10"))
 
 
 def test_nothing_but_an_interpreter_without_agent(tmp_path):
@@ -225,9 +227,10 @@ def test_nothing_but_an_interpreter_without_agent(tmp_path):
     done = launch.run("-c", "print('ran')", python=NEWEST, output=tmp_path / "o.fathom",
                       env={**os.environ, "FATHOM_AGENTS": str(agents)})
     assert (done.stdout, done.returncode) == ("ran\n", 0)
+    exe = os.path.realpath(NEWEST)
     assert re.fullmatch(r"fathom run: process \d+ was not profiled: there is no agent for CPython"
-                        r" 3\.\d+ \(.+\)\nfathom run: no Python was profiled in this run\n",
-                        done.stderr)
+                        rf" 3\.\d+; `{exe} -m pip install \.` in Fathom's source builds one \({exe}\)\n"
+                        r"fathom run: no Python was profiled in this run\n", done.stderr)
 
 
 def test_agent_that_cannot_be_loaded(tmp_path):

@@ -37,6 +37,8 @@
 #endif
 
 #define MAX_NOTES_PER_PID 10000
+#define OLDEST_AGENT      11 /* 3.11, and no free-threaded one */
+#define OLDEST_SAMPLED    9
 
 static const char *version; /* "3.13.0 (main, …) [GCC …]" */
 static atomic_flag started = ATOMIC_FLAG_INIT;
@@ -61,6 +63,13 @@ static void read_command(char *text, size_t bytes)
             text[i] = ' ';
 }
 
+/* The executable of this process; "" if unknown. */
+static void read_exe(char *exe, size_t bytes)
+{
+    ssize_t len = readlink("/proc/self/exe", exe, bytes - 1);
+    exe[len > 0 ? len : 0] = '\0';
+}
+
 /* Leave a note in the run's folder that this Python was not profiled, and why. */
 static void note_unprofiled(const char *reason)
 {
@@ -74,8 +83,7 @@ static void note_unprofiled(const char *reason)
     }
     if (fd < 0)
         return;
-    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[len > 0 ? len : 0] = '\0';
+    read_exe(exe, sizeof exe);
     read_command(command, sizeof command);
     dprintf(fd, "parent=%d\nexe=%s\nversion=%.*s\ncommand=%s\nreason=%s\n", (int)getppid(), exe,
             (int)strcspn(version, " \n"), version, command, reason);
@@ -105,12 +113,22 @@ static void parse_version(long *ret_major, long *ret_minor)
     *ret_minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
 }
 
+/* … and how to get one, or what works without. */
 static const char *no_agent(const char *flags)
 {
-    static char reason[64];
+    static char reason[1536];
+    char exe[1024];
     long major, minor;
     parse_version(&major, &minor);
-    snprintf(reason, sizeof reason, "there is no agent for CPython %ld.%ld%s", major, minor, flags);
+    read_exe(exe, sizeof exe);
+    int len = snprintf(reason, sizeof reason, "there is no agent for CPython %ld.%ld%s", major,
+                       minor, flags);
+    if (major == 3 && minor >= OLDEST_AGENT && !*flags)
+        snprintf(reason + len, sizeof reason - (size_t)len,
+                 "; `%s -m pip install .` in Fathom's source builds one", exe);
+    else if (major == 3 && minor >= OLDEST_SAMPLED)
+        snprintf(reason + len, sizeof reason - (size_t)len,
+                 "; `fathom run` without --calls and --lines samples it");
     return reason;
 }
 
