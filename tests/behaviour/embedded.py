@@ -36,8 +36,8 @@ def settings(python: str, *names: str) -> list[str]:
                           text=True).stdout.split("\n")[:len(names)]
 
 
-def build(python: str, folder: Path) -> str:
-    """The server, for that Python; skips where it cannot be linked."""
+def build(python: str, folder: Path, code: str = SOURCE) -> str:
+    """The server, or another program, for that Python; skips where it cannot be linked."""
     include, version, libdir, libs, syslibs, link = settings(
         python, "INCLUDEPY", "LDVERSION", "LIBDIR", "LIBS", "SYSLIBS", "LINKFORSHARED")
     if not shutil.which("cc") or not Path(include, "Python.h").exists():
@@ -45,7 +45,7 @@ def build(python: str, folder: Path) -> str:
     if not list(Path(libdir).glob(f"libpython{version}.*")):
         pytest.skip("this Python comes without a library to embed")
     source, server = folder / "server.c", folder / "server"
-    source.write_text(SOURCE)
+    source.write_text(code)
     done = subprocess.run(
         ["cc", "-w", f"-I{include}", source, "-o", server, f"-L{libdir}", f"-Wl,-rpath,{libdir}",
          f"-lpython{version}", *shlex.split(f"{link} {libs} {syslibs} -lm")], stderr=subprocess.PIPE)

@@ -25,6 +25,7 @@
 #include "commands/facts.h"
 #include "commands/join.h"
 #include "commands/redact.h"
+#include "commands/run/absence.h"
 #include "commands/run/command.h"
 #include "commands/run/environment.h"
 #include "commands/run/lines.h"
@@ -222,9 +223,11 @@ static size_t count_profiled(const struct fm_profile *p)
     return count;
 }
 
-/* Each Python that was not profiled, and why; the summary says so too, but is not always shown. */
-static void report_unprofiled(const struct fm_profile *p)
+/* Each Python that was not profiled, and why; the summary says so too, but is not always shown. True
+ * if it was said of the whole run. */
+static bool report_unprofiled(const struct fm_profile *p)
 {
+    bool whole = false;
     size_t said = 0, more = 0;
     for (size_t i = 0; i < p->notes.len; i++) {
         const struct fm_note *note = &p->notes.data[i];
@@ -237,6 +240,8 @@ static void report_unprofiled(const struct fm_profile *p)
         said++;
         if (note->process >= p->processes.len) { /* seen from outside only: the text says which */
             fm_clean_say(stderr, "fathom run: %s", fm_profile_text(p, note->text));
+            whole = whole || strncmp(fm_profile_text(p, note->text), FM_RUN_ABSENCE,
+                                     strlen(FM_RUN_ABSENCE)) == 0;
             continue;
         }
         const struct fm_process *process = &p->processes.data[note->process];
@@ -245,19 +250,20 @@ static void report_unprofiled(const struct fm_profile *p)
     }
     if (more)
         fm_clean_say(stderr, "fathom run: %zu more processes were not profiled", more);
+    return whole;
 }
 
 /* What the user reads at the end. */
 static void report(const struct run *run, const struct fm_profile *p, size_t running)
 {
-    bool any = count_profiled(p) > 0;
+    bool any = count_profiled(p) > 0, said = false;
     if (any && !run->options.quiet) {
         fputc('\n', stderr); /* apart from the program's own output */
         fm_report_summary(p, stderr, SUMMARY_ROWS);
     } else {
-        report_unprofiled(p);
+        said = report_unprofiled(p);
     }
-    if (!any)
+    if (!any && !said)
         fm_clean_say(stderr, "fathom run: no Python was profiled in this run");
     if (running > 0)
         fm_clean_say(
@@ -292,6 +298,8 @@ static int finish(struct run *run)
     size_t running = fm_watch_recording(&run->watch);
     fm_run_samples_stop(&run->samples);
     struct fm_profile *p = join(run, &err);
+    if (p && (run->options.calls || run->options.lines))
+        fm_run_absence_note(p, &run->command);
     if (!p || fm_run_output_write(&run->output, p, &err) < 0) {
         fm_profile_free(p);
         fm_verb_fail("run", &err);

@@ -11,7 +11,6 @@
  */
 #include "target/preload/preload.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 /* PyMemAllocatorEx, and the domain of PyMem_RawMalloc. */
@@ -51,9 +50,9 @@ static void free_but_hook(void *ctx, void *block)
 int fm_preload_add_hook(fm_preload_hook *hook)
 {
     int (*add)(fm_preload_hook *, void *) =
-        (int (*)(fm_preload_hook *, void *))dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
-    get_allocator = (void (*)(int, struct allocator *))dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
-    set_allocator = (void (*)(int, struct allocator *))dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+        (int (*)(fm_preload_hook *, void *))fm_preload_symbol("PySys_AddAuditHook");
+    get_allocator = (void (*)(int, struct allocator *))fm_preload_symbol("PyMem_GetAllocator");
+    set_allocator = (void (*)(int, struct allocator *))fm_preload_symbol("PyMem_SetAllocator");
     if (!add || !get_allocator || !set_allocator)
         return -1;
     get_allocator(DOMAIN_RAW, &plain);

@@ -4,10 +4,10 @@
  * Model. The launcher starts a program with two variables: LD_PRELOAD naming this library and
  * FATHOM_RUN describing the run. In a program that is a Python, the library takes both out of the
  * environment, so that the program sees the environment it would have without Fathom, and loads the
- * agent when the interpreter is about to run its first code (python.c). In every program it puts
- * both back into the environment of whatever that program executes (exec.c, system.c, popen.c), also
- * when the program made up an environment of its own; but not when whoever executes may not read
- * this library.
+ * agent when the interpreter is about to run its first code (python.c, embedded.c). In every program
+ * it puts both back into the environment of whatever that program executes (exec.c, system.c,
+ * popen.c), also when the program made up an environment of its own; but not when whoever executes
+ * may not read this library.
  *
  * It links to the C library alone and must be harmless inside any program: no output, no signal
  * handler, no thread, no allocation (but popen's own), errno kept; whatever fails leaves the
@@ -43,6 +43,19 @@ const char *fm_preload_config(void);
 
 /* If this process is a Python: clean its environment and see to it that the agent starts. */
 void fm_preload_python(void);
+
+/* A library that the program has loaded by itself is a Python about to initialise: the same. `handle`
+ * is dlopen's; the library stays. */
+void fm_preload_python_in(void *handle);
+
+bool fm_preload_has_python(void); /* is one known? */
+
+/* A symbol of this process's interpreter, or of all that is global while none is known. */
+void *fm_preload_symbol(const char *name);
+
+/* Is this audit event the first code of a program that embeds Python (embedded.c)? `args` is the
+ * event's tuple. */
+bool fm_preload_is_first_code(const char *event, void *args);
 
 /* Add an audit hook, before the interpreter exists; 0, or -1 if it has no such thing. */
 typedef int fm_preload_hook(const char *event, void *args, void *data);

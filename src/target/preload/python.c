@@ -5,7 +5,7 @@
  * the events "cpython.run_command", "…run_file", "…run_module", "…run_stdin", "…run_startup" and
  * "…run_interactivehook" are raised with the GIL held when the interpreter is complete, `site` has
  * run, and the program's first code is about to. Py_GetVersion needs no interpreter. A program that
- * only links to libpython and runs code in its own way raises none of these and is left alone.
+ * embeds Python and runs code in its own way raises none of these; embedded.c knows its first code.
  *
  * The interpreter is known only by its symbols: this library serves every version with one binary.
  *
@@ -40,6 +40,8 @@
 #define OLDEST_AGENT      11 /* 3.11, and no free-threaded one */
 #define OLDEST_SAMPLED    9
 
+static void *interpreter;   /* dlopen's handle of the library it is in; NULL: symbols are global */
+static atomic_bool waiting; /* for the program's first code */
 static const char *version; /* "3.13.0 (main, …) [GCC …]" */
 static atomic_flag started = ATOMIC_FLAG_INIT;
 static void (*_Atomic agent_audit)(const char *event, void *args);
@@ -95,9 +97,8 @@ static void read_abiflags(char *flags, size_t bytes)
 {
     flags[0] = '\0';
     void *(*get_object)(const char *) =
-        (void *(*)(const char *))dlsym(RTLD_DEFAULT, "PySys_GetObject");
-    const char *(*as_utf8)(void *) =
-        (const char *(*)(void *))dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8");
+        (void *(*)(const char *))fm_preload_symbol("PySys_GetObject");
+    const char *(*as_utf8)(void *) = (const char *(*)(void *))fm_preload_symbol("PyUnicode_AsUTF8");
     if (!get_object || !as_utf8)
         return;
     void *object = get_object("abiflags");
@@ -144,6 +145,11 @@ static const char *start_agent(void)
              flags, PLATFORM);
     if (access(path, R_OK) != 0)
         return no_agent(flags);
+    /* The agent finds the interpreter by its global symbols. Making them global would let the
+     * program load extension modules that it could not load without us. */
+    if (!dlsym(RTLD_DEFAULT, "Py_GetVersion"))
+        return "its library was loaded by the program for itself alone (RTLD_LOCAL), where no agent "
+               "can be; `fathom run` without --calls and --lines samples it";
     void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!agent) {
         const char *why = dlerror();
@@ -173,10 +179,27 @@ void fm_preload_before_exec(void)
         end();
 }
 
+/* The interpreter is complete and about to run the program's first code. */
+static void start_once(void)
+{
+    if (atomic_flag_test_and_set(&started))
+        return;
+    int saved_errno = errno;
+    waiting = false;
+    const char *reason = start_agent();
+    if (reason)
+        note_unprofiled(reason);
+    errno = saved_errno;
+}
+
 static int on_audit(const char *event, void *args, void *data)
 {
     (void)data;
-    /* Nearly every event ends here, after one or two comparisons of a byte. */
+    /* Nearly every event ends here, after some comparisons of a byte. */
+    if (atomic_load_explicit(&waiting, memory_order_relaxed) &&
+        (event[0] == 'c' || event[0] == 'e' || event[0] == 'i') &&
+        fm_preload_is_first_code(event, args))
+        start_once();
     if (event[0] != 'c')
         return 0;
     if (event[1] == 'o' && strcmp(event, "compile") == 0) {
@@ -187,24 +210,41 @@ static int on_audit(const char *event, void *args, void *data)
     }
     if (strcmp(event, "cpython._PySys_ClearAuditHooks") == 0)
         fm_preload_hooks_end();
-    if (strncmp(event, "cpython.run_", strlen("cpython.run_")) != 0 ||
-        atomic_flag_test_and_set(&started))
-        return 0;
-    int saved_errno = errno;
-    const char *reason = start_agent();
-    if (reason)
-        note_unprofiled(reason);
-    errno = saved_errno;
+    if (strncmp(event, "cpython.run_", strlen("cpython.run_")) == 0)
+        start_once();
     return 0;
+}
+
+void *fm_preload_symbol(const char *name)
+{
+    return dlsym(interpreter ? interpreter : RTLD_DEFAULT, name);
+}
+
+/* There is an interpreter in this process, not initialised yet. */
+static void find_python(void)
+{
+    const char *(*get_version)(void) = (const char *(*)(void))fm_preload_symbol("Py_GetVersion");
+    if (!get_version)
+        return;
+    version = get_version();
+    waiting = true;
+    fm_environment_clean();
+    if (fm_preload_add_hook(on_audit) < 0 && fm_preload_symbol("Py_Main"))
+        note_unprofiled(no_agent(""));
 }
 
 void fm_preload_python(void)
 {
-    const char *(*get_version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
-    if (!get_version)
-        return;
-    version = get_version();
-    fm_environment_clean();
-    if (fm_preload_add_hook(on_audit) < 0 && dlsym(RTLD_DEFAULT, "Py_Main"))
-        note_unprofiled(no_agent(""));
+    find_python();
+}
+
+bool fm_preload_has_python(void)
+{
+    return version;
+}
+
+void fm_preload_python_in(void *handle)
+{
+    interpreter = handle;
+    find_python();
 }
