@@ -77,6 +77,36 @@ def server(profile):
     assert running.end() == (0, "Ctrl-C ends it.\n", "")
 
 
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nA: b"])
+def test_half_open_connections_keep_nobody_out(profile, sent):
+    """More of them than the server has places for, none with a whole request."""
+    running, guests = Server(profile, "--no-browser"), []
+    try:
+        for _ in range(400):
+            guests.append(socket.create_connection(("127.0.0.1", running.port), timeout=TIMEOUT))
+            guests[-1].sendall(sent)
+        answer = running.ask()
+        assert answer.status == 200 and answer.body
+        assert guests[0].recv(1) == b"", "the oldest was shown out"
+        assert running.ask("/").status == 404
+    finally:
+        for guest in guests:
+            guest.close()
+        assert running.end()[0] == 0
+
+
+def test_who_was_served_may_ask_again(server):
+    """A connection lives on behind an answer, as a browser wants it."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    connection.connect()
+    kept = connection.sock
+    for _ in range(3):
+        connection.request("GET", server.path + "recordings.json")
+        assert connection.getresponse().read()
+        assert connection.sock is kept
+    connection.close()
+
+
 def test_the_page_is_served_with_its_policy(server):
     answer = server.ask()
     assert answer.status == 200

@@ -6,7 +6,9 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -16,14 +18,17 @@
 #include "show/view/assets.h"
 
 #define TOKEN_CHARS     32
-#define MAX_CONNECTIONS 64u
-#define TIMEOUT_S       60u
+#define MAX_CONNECTIONS 256u
+#define MAX_GUESTS      (MAX_CONNECTIONS - 32u) /* there is always room for one more */
+#define ASK_TIMEOUT_S   10u                     /* without a byte, until a request is whole */
+#define TIMEOUT_S       60u                     /* … and from then on */
 #define BACKLOG         64
 
 /* clang-format off */
 #define FUNCTIONS(X)                                                                               \
     X(MHD_add_response_header) X(MHD_create_response_from_buffer) X(MHD_destroy_response)          \
-    X(MHD_lookup_connection_value) X(MHD_queue_response) X(MHD_start_daemon) X(MHD_stop_daemon)
+    X(MHD_get_connection_info) X(MHD_lookup_connection_value) X(MHD_queue_response)                \
+    X(MHD_set_connection_option) X(MHD_start_daemon) X(MHD_stop_daemon)
 /* clang-format on */
 
 static struct {
@@ -32,8 +37,18 @@ static struct {
 
 static const char *const functions[] = { FUNCTIONS(FM_LIBRARY_NAME) };
 
+/* Somebody who is connected. */
+struct guest {
+    TAILQ_ENTRY(guest) link;
+    int fd;
+    bool served; /* a whole request came, its answer is on the way */
+    bool shown_out;
+};
+
 struct fm_server {
     struct MHD_Daemon *daemon;
+    TAILQ_HEAD(, guest) guests; /* those who waited longest first */
+    size_t n_guests;
     const struct fm_contents *contents;
     uint16_t port;
     char token[TOKEN_CHARS + 1];
@@ -108,6 +123,58 @@ static const struct fm_content *content_at(const struct fm_server *s, const char
     return at < s->contents->files.len ? &s->contents->files.data[at] : NULL;
 }
 
+/* ---- who is connected ---- */
+
+/* The library takes no more connections than it has places, so whoever only keeps a place must not
+ * keep others out: from a number on, the one who has asked nothing for longest is shown out. */
+static void show_one_out(struct fm_server *s)
+{
+    struct guest *g;
+    TAILQ_FOREACH(g, &s->guests, link)
+    {
+        if (g->served || g->shown_out)
+            continue;
+        g->shown_out = true;
+        shutdown(g->fd, SHUT_RDWR); /* the library sees the end of it, and closes */
+        return;
+    }
+}
+
+static void on_connection(void *context, struct MHD_Connection *c, void **guest,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct fm_server *s = context;
+    struct guest *g = *guest;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        g = *guest = fm_calloc(1, sizeof *g);
+        g->fd = http.MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        TAILQ_INSERT_TAIL(&s->guests, g, link);
+        if (++s->n_guests > MAX_GUESTS)
+            show_one_out(s);
+    } else {
+        TAILQ_REMOVE(&s->guests, g, link);
+        s->n_guests--;
+        free(g);
+        *guest = NULL;
+    }
+}
+
+static struct guest *guest_of(struct MHD_Connection *c)
+{
+    return http.MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void on_answered(void *context, struct MHD_Connection *c, void **request,
+                        enum MHD_RequestTerminationCode how)
+{
+    struct fm_server *s = context;
+    struct guest *g = guest_of(c);
+    (void)request, (void)how;
+    g->served = false;
+    TAILQ_REMOVE(&s->guests, g, link);
+    TAILQ_INSERT_TAIL(&s->guests, g, link);
+}
+
 static enum MHD_Result handle(void *context, struct MHD_Connection *c, const char *path,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_bytes, void **request)
@@ -124,6 +191,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         *upload_bytes = 0; /* nobody has anything to tell us */
         return MHD_YES;
     }
+    guest_of(c)->served = true;
+    http.MHD_set_connection_option(c, MHD_CONNECTION_OPTION_TIMEOUT, TIMEOUT_S);
     if (!is_our_host(s, c))
         return refuse(s, c, MHD_HTTP_FORBIDDEN, "Not under this name.\n");
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
@@ -216,6 +285,7 @@ struct fm_server *fm_server_start(const struct fm_contents *contents, uint16_t p
         return NULL;
     struct fm_server *s = fm_calloc(1, sizeof *s);
     s->contents = contents;
+    TAILQ_INIT(&s->guests);
     int fd = prepare(s, err) < 0 ? -1 : listen_on(s, port, err);
     if (fd < 0) {
         fm_server_stop(s);
@@ -224,10 +294,11 @@ struct fm_server *fm_server_start(const struct fm_contents *contents, uint16_t p
     snprintf(s->host[0], sizeof s->host[0], "127.0.0.1:%u", s->port);
     snprintf(s->host[1], sizeof s->host[1], "localhost:%u", s->port);
     fm_buffer_addf(&s->address, "http://127.0.0.1:%u/%s/", s->port, s->token);
-    s->daemon = http.MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL,
-                                      handle, s, MHD_OPTION_LISTEN_SOCKET, fd,
-                                      MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
-                                      MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, MHD_OPTION_END);
+    s->daemon = http.MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL, handle, s,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, ASK_TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        s, MHD_OPTION_NOTIFY_COMPLETED, on_answered, s, MHD_OPTION_END);
     if (!s->daemon) {
         close(fd);
         fm_error_set(err, FM_SYSTEM, "the server cannot be started");

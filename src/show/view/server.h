@@ -9,8 +9,11 @@
  * read an answer. Nothing is looked up in the file system: there are as many addresses as things to
  * serve.
  *
- * Threads: requests are answered by one thread of the library; what it reads does not change
- * meanwhile.
+ * Connections that ask nothing keep nobody out: above some two hundred the one that has been silent
+ * for longest is closed, and all of them after ten seconds without a byte.
+ *
+ * Threads: requests are answered by one thread of the library, which is also told of connections;
+ * what it reads does not change meanwhile.
  */
 #ifndef FM_VIEW_SERVER_H
 #define FM_VIEW_SERVER_H
