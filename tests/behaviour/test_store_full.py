@@ -19,14 +19,18 @@ CONTEXTS = textwrap.dedent("""
 CALLS = 2**14 - 1  # a binary tree of calls, 14 levels
 
 
+def mount(folder, size):
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
+                             capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small file system here: {mounted.stderr.strip()}")
+
+
 @pytest.fixture
 def small(tmp_path):
     folder = tmp_path / "small"
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)],
-                             capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a small file system here: {mounted.stderr.strip()}")
+    mount(folder, "400k")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
@@ -36,11 +40,11 @@ def generated(path):
                and f["name"] != "<module>")
 
 
-def profile(python, tmp_path, where):
+def profile(python, tmp_path, where, program=CONTEXTS):
     script = tmp_path / "contexts.py"
-    script.write_text(CONTEXTS)
+    script.write_text(program)
     output = tmp_path / "o.fathom"
-    done = run("--calls", script, python=python, output=output,
+    done = run("--calls", "--force", script, python=python, output=output,
                env=dict(os.environ, FATHOM_TMPDIR=where))
     assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
     return output
@@ -61,3 +65,48 @@ def test_without_one_the_loss_is_counted(python, tmp_path, small):
     assert [note["kind"] for note in notes] == ["lost"]
     kept, lost = generated(output), notes[0]["count"]
     assert 0 < kept < CALLS and kept + lost >= CALLS
+
+
+# Fills the store, then recurses deeper than a thread's first stack, then calls in a new thread.
+DEEP = CONTEXTS.replace('print("done")', "") + textwrap.dedent("""
+    import _thread, sys
+    sys.setrecursionlimit(10000)
+    def leaf(): pass
+    def deep(n):
+        if n: deep(n - 1)
+        leaf()
+    deep(3000)
+    leaf()
+    def in_thread():
+        for _ in range(1000): leaf()
+        lock.release()
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    _thread.start_new_thread(in_thread, ())
+    lock.acquire()
+    print("done")
+""")
+NOT_COUNTED = "calls that were not counted: the store was full"
+NO_CONTEXT = "calls whose own context was not kept: the limit or the memory was exhausted"
+
+
+def all_calls(path):
+    return sum(f["calls"] for f in recordings.report(path)["functions"])
+
+
+@pytest.mark.parametrize("size", ["300k", "400k", "600k"])
+def test_a_full_store_says_how_many_calls_it_did_not_count(python, tmp_path, size):
+    """Counted and not counted make up all calls, and nothing is said of returns: each finds its
+    call, or that it has none."""
+    big, small = tmp_path / "big", tmp_path / "small"
+    big.mkdir()
+    small.mkdir()
+    mount(small, size)
+    try:
+        everything = all_calls(profile(python, tmp_path, str(big), DEEP))
+        output = profile(python, tmp_path, str(small), DEEP)
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    lost = {note["text"]: note["count"] for note in recordings.report(output)["notes"]}
+    assert set(lost) <= {NOT_COUNTED, NO_CONTEXT} and lost[NOT_COUNTED] > 0, lost
+    assert all_calls(output) + lost[NOT_COUNTED] == everything

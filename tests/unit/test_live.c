@@ -339,6 +339,12 @@ static void test_hostile_stacks(void **state)
     ls_sample(&b); /* deeper than the stack is: what lies there has no node */
     LS_RECORDS(&b, FM_LIVE_THREADS, struct fm_live_thread)->depth = UINT32_MAX;
     expect_main(&b, 900, 700, true);
+    ls_sample(&b); /* the thread ended at 2400, at half a nanosecond a tick, with both calls open */
+    LS_RECORDS(&b, FM_LIVE_THREADS, struct fm_live_thread)->end_ticks = 2400;
+    expect_main(&b, 600, 200 + 200, false);
+    ls_sample(&b); /* after the process, it says: not longer than that */
+    LS_RECORDS(&b, FM_LIVE_THREADS, struct fm_live_thread)->end_ticks = UINT64_MAX;
+    expect_main(&b, 900, 700, false);
 }
 
 static void test_threads(void **state)

@@ -17,6 +17,10 @@
  * If the first file's file system fills up, further chunks go to a second file of the same name
  * with ".more" behind it, which has chunks only.
  *
+ * Who writes. The agent of the one process, with the GIL of the interpreter it records held, but for
+ * the header's end and a thread's own record, which its lock guards (target/agent/threads.h). Nobody
+ * but readers looks at the file meanwhile.
+ *
  * Pointers inside records are addresses in the process that wrote them. A reader turns one into a
  * node by the chunk's `address`; it trusts nothing: every id, count and pointer is checked.
  */
@@ -40,7 +44,8 @@
     X(HOOK, "times the program had the profile or trace hook for itself")                                         \
     X(THREADS, "threads that share one tree because there were too many")                          \
     X(SOURCES, "sources of generated code that were too large to keep")                            \
-    X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")
+    X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")                                  \
+    X(CALLS, "calls that were not counted: the store was full")
 /* clang-format on */
 
 enum fm_live_lost {
@@ -84,6 +89,7 @@ enum fm_live_kind {
     FM_LIVE_STACK = 4,   /* struct fm_live_frame[], of one thread */
     FM_LIVE_RESUMED = 5, /* struct fm_live_resumed[] */
     FM_LIVE_LINES = 6,   /* struct fm_live_line[] */
+    FM_LIVE_KIND_COUNT,  /* a kind below this is one of these, or 0, which is none */
 };
 
 #define FM_LIVE_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
@@ -136,8 +142,10 @@ struct fm_live_thread {
     uint64_t start_ticks, last_ticks;
     uint64_t cpu_ns; /* CPU time between first and last look at the thread's clock */
     uint64_t cpu_start_ns;
-    char name[64]; /* UTF-8, NUL-terminated, cut if longer; empty if unknown */
-    uint8_t pad[16];
+    char name[64];      /* UTF-8, NUL-terminated, cut if longer; empty if unknown */
+    uint64_t end_ticks; /* it ended then and its `depth` calls with it; 0 if it went on, or if they
+                           were closed */
+    uint8_t pad[8];
 };
 
 /*

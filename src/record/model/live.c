@@ -115,6 +115,12 @@ static void read_threads(struct fm_live_loader *l, const struct fm_live_piece *c
     }
 }
 
+/* Until when the calls open on a thread ran: it may have ended before the process. */
+static uint64_t end_of_thread(const struct fm_live_loader *l, const struct fm_live_thread *live)
+{
+    return live->end_ticks && live->end_ticks < l->end_ticks ? live->end_ticks : l->end_ticks;
+}
+
 /* The thread of a root, with its root node; a root whose thread was not recorded any more still has
  * its time. */
 static uint32_t add_thread(struct fm_live_loader *l, uint32_t live_root)
@@ -127,7 +133,7 @@ static uint32_t add_thread(struct fm_live_loader *l, uint32_t live_root)
         thread.tid = live->tid;
         thread.name = fm_strings_add(l->p->strings, live->name, name_len);
         thread.start_ns = instant_ns(l, live->start_ticks);
-        thread.end_ns = instant_ns(l, live->depth ? l->end_ticks : live->last_ticks);
+        thread.end_ns = instant_ns(l, live->depth ? end_of_thread(l, live) : live->last_ticks);
         thread.cpu_ns = live->cpu_ns;
     }
     return fm_profile_thread(l->p, &thread);
@@ -205,7 +211,7 @@ static void read_resumed(struct fm_live_loader *l, const struct fm_live_piece *c
 /* ---- open calls ---- */
 
 static void credit_frames(struct fm_live_loader *l, const struct fm_live_piece *stack,
-                          uint64_t depth)
+                          uint64_t depth, uint64_t end_ticks)
 {
     /* A program's own timer need not be on the scale of the clock that gave the start. */
     uint64_t last_enter = l->end_ticks < l->header.start_ticks ? 0 : l->header.start_ticks;
@@ -231,8 +237,8 @@ static void credit_frames(struct fm_live_loader *l, const struct fm_live_piece *
             continue;
         last_id = id;
         last_enter = frame.enter_ticks;
-        if (l->end_ticks > last_enter)
-            fm_profile_add(l->p, FM_METRIC_TOTAL, node, ticks_ns(l, l->end_ticks - last_enter));
+        if (end_ticks > last_enter)
+            fm_profile_add(l->p, FM_METRIC_TOTAL, node, ticks_ns(l, end_ticks - last_enter));
     }
 }
 
@@ -248,7 +254,7 @@ static void credit_open_calls(struct fm_live_loader *l)
         if (!live->depth)
             continue;
         if (stack)
-            credit_frames(l, &l->chunks.all.data[*stack], live->depth);
+            credit_frames(l, &l->chunks.all.data[*stack], live->depth, end_of_thread(l, live));
         else
             l->broken_records++;
     }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "target/agent/functions.h"
 #include "target/agent/hooks.h"
@@ -16,7 +17,8 @@
 /* Matches no function: ids of functions are small. */
 const struct fm_live_node fm_no_child = { .func = UINT32_MAX };
 
-/* The one piece of global state: which collectors exist. The GIL protects it. */
+/* The one piece of global state: which collectors exist. Changed with the GIL and the lock of
+ * threads.h, so that either is enough to look. */
 static struct fm_collector *collectors[FM_SLOTS];
 
 struct fm_collector *fm_collector_at(int slot)
@@ -47,25 +49,42 @@ static void copy_path(char *out, size_t size, const char *path)
         memcpy(out, path, strlen(path) + 1);
 }
 
+static void set_collector(int slot, struct fm_collector *c)
+{
+    fm_threads_lock();
+    collectors[slot] = c;
+    fm_threads_unlock();
+}
+
 void fm_collector_forget(struct fm_collector *c)
 {
+    fm_threads_lock();
     fm_store_close(&c->store);
+    c->ended_threads = c->free_threads = NULL; /* their stacks lay in the store */
+    fm_threads_unlock();
     fm_functions_reset(c);
     fm_sources_reset(c);
     fm_agent_table_release(&c->children);
     fm_agent_table_release(&c->pauses);
     c->last_pause = NULL;
     c->thread_count = 0;
-    c->overflow_root = NULL;
-    c->free_threads = NULL; /* their stacks lay in the store */
+    c->overflow_root = c->spare_root = NULL;
     c->nowhere.last_child = (uintptr_t)&fm_no_child;
+}
+
+int fm_collector_open(struct fm_collector *c)
+{
+    const char *more = c->more_folder[0] ? c->more_folder : NULL;
+    fm_threads_lock();
+    int rc = fm_store_open(&c->store, c->folder[0] ? c->folder : NULL, more);
+    fm_threads_unlock();
+    return rc;
 }
 
 /* Begin a new, empty store. */
 static int open_store(struct fm_collector *c)
 {
-    const char *more = c->more_folder[0] ? c->more_folder : NULL;
-    if (fm_store_open(&c->store, c->folder[0] ? c->folder : NULL, more) < 0) {
+    if (fm_collector_open(c) < 0) {
         PyErr_SetFromErrno(PyExc_OSError);
         return -1;
     }
@@ -98,7 +117,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     c->nowhere = (struct fm_live_node){ .last_child = (uintptr_t)&fm_no_child, .id = UINT32_MAX };
     copy_path(c->folder, sizeof c->folder, options->folder);
     copy_path(c->more_folder, sizeof c->more_folder, options->more_folder);
-    collectors[slot] = c;
+    set_collector(slot, c);
     fm_functions_forget_choice(c);
     if (open_store(c) < 0) {
         fm_collector_free(c);
@@ -114,7 +133,7 @@ void fm_collector_free(struct fm_collector *c)
     struct fm_raised raised = fm_python_put_aside(); /* objects die while exceptions are raised */
     if (fm_collector_stop(c) < 0)
         PyErr_Clear();
-    collectors[c->slot] = NULL;
+    set_collector(c->slot, NULL);
     c->keep_code = false; /* forgetting drops what was held for getstats() */
     fm_collector_forget(c);
     Py_XDECREF(c->timer);
@@ -177,7 +196,7 @@ int fm_collector_clear(struct fm_collector *c)
     return open_store(c);
 }
 
-void fm_collector_mark_end(struct fm_collector *c)
+static void mark_end_locked(struct fm_collector *c)
 {
     struct fm_live_header *header = c->store.header;
     if (!header || c->forked)
@@ -188,6 +207,23 @@ void fm_collector_mark_end(struct fm_collector *c)
     header->later_ns = now.ns;
     header->end_ticks = now.ticks;
     header->flags |= FM_LIVE_ENDED;
+}
+
+void fm_collector_mark_end(struct fm_collector *c)
+{
+    fm_threads_lock();
+    mark_end_locked(c);
+    fm_threads_unlock();
+}
+
+void fm_collector_mark_end_of_process(struct fm_collector *c)
+{
+    if (!fm_threads_try_lock())
+        return;
+    /* A child of vfork shares this memory but is another process, and ends nothing. */
+    if (c->store.header && c->store.header->pid == (uint32_t)getpid())
+        mark_end_locked(c);
+    fm_threads_unlock();
 }
 
 /* With a timer of the program's own a tick is what it counts: tell the reader its length. */
@@ -245,21 +281,36 @@ uint64_t fm_collector_timer(struct fm_collector *c)
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
+void fm_collector_lost_call(struct fm_collector *c)
+{
+    if (c->store.header && c->running)
+        c->store.header->lost[FM_LIVE_LOST_CALLS]++;
+}
+
+/* The one node for all calls of `f` that have no context of their own; NULL without memory. */
+static struct fm_live_node *find_shared(struct fm_collector *c, struct fm_func *f)
+{
+    uint64_t key = (uint64_t)UINT32_MAX << 32 | f->id;
+    struct fm_live_node *node = f->id ? fm_agent_table_find(&c->children, key) : NULL;
+    if (node || !f->id)
+        return node;
+    node = fm_store_node(&c->store, c->overflow_root->id, f->id);
+    if (!node || !fm_agent_table_set(&c->children, key, node))
+        return NULL;
+    node->last_child = (uintptr_t)&fm_no_child;
+    return node;
+}
+
 /* No room for another context: the calls of `f` are added up in one node for all of them, and if
  * there is no room for that either, nowhere. */
 static struct fm_live_node *shared_node(struct fm_collector *c, struct fm_func *f)
 {
+    struct fm_live_node *node = find_shared(c, f);
+    if (!node) {
+        fm_collector_lost_call(c);
+        return &c->nowhere;
+    }
     c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
-    if (!f->id)
-        return &c->nowhere;
-    uint64_t key = (uint64_t)UINT32_MAX << 32 | f->id;
-    struct fm_live_node *node = fm_agent_table_find(&c->children, key);
-    if (node)
-        return node;
-    node = fm_store_node(&c->store, c->overflow_root->id, f->id);
-    if (!node || !fm_agent_table_set(&c->children, key, node))
-        return &c->nowhere;
-    node->last_child = (uintptr_t)&fm_no_child;
     return node;
 }
 
@@ -317,6 +368,11 @@ void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_agent_thread
                                   const void *key, uint64_t now)
 {
     struct fm_live_frame *frame = t->top;
+    if (t->beyond) { /* one that has no frame, see fm_thread_grow() */
+        if (--t->beyond == 0)
+            t->top--;
+        return;
+    }
     if (frame == t->base)
         return; /* entered before recording began: not ours to count */
     while (frame > t->base && frame->key != (uintptr_t)key)
@@ -401,6 +457,8 @@ void fm_resume(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func
     struct fm_live_resumed *resumed = resumed_of(c, node);
     if (resumed)
         resumed->resumes++;
+    else if (node != &c->nowhere) /* which has been counted as lost already */
+        fm_collector_lost_call(c);
     struct fm_pause *pause = find_pause(c, frame);
     uint64_t now = fm_collector_now(c);
     if (pause && pause->func != t->top->func)

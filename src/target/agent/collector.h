@@ -16,10 +16,16 @@
  * in the same order again and again, so the two guesses spare most lookups in the table.
  *   5. A call for which no context is to be had is pushed all the same, with the collector's
  * `nowhere`, which is in no store: so every exit finds its entry.
- *   6. The time is read last on entry and first on exit: what the agent does in between is charged
+ *   6. When a thread's stack can no longer grow, its last place holds a lid: a frame that no return
+ * matches. Calls above it are only counted (`beyond`), until as many have returned; then the lid
+ * goes. So a call without a frame never closes another's, and the hot path does not know of it.
+ *   7. The time is read last on entry and first on exit: what the agent does in between is charged
  *      to the caller, never to the function measured.
  *
- * Threads: every event arrives with the GIL held; a thread touches only its own stack. `slot`
+ * Threads. Every event arrives with the GIL held, and every function here is called with it unless
+ * it says otherwise. Without the GIL come: a thread that ends, one that forks, one that exits or
+ * executes (threads.c, start.c). They hold the agent's lock (threads.h) and touch what is marked so
+ * below, and nothing else; who has the GIL takes that lock too before touching these. `slot`
  * numbers the collectors that may run side by side (a program may profile itself under `fathom
  * run`); a stopped collector keeps its slot until another one needs it.
  */
@@ -33,7 +39,8 @@
 
 #define FM_SLOTS 3 /* collectors that may run at the same time */
 
-/* A function as one collector knows it: Python code by content, C functions by definition. */
+/* A function as one collector knows it: Python code by content, C functions by definition. Never
+ * freed. The GIL. */
 struct fm_func {
     uint32_t id;      /* in the current store; 0: not defined there yet */
     uint32_t flags;   /* enum fm_live_function_flags */
@@ -48,21 +55,27 @@ struct fm_func {
 
 struct fm_collector;
 
+/* Never freed: a record goes from thread to thread. */
 struct fm_agent_thread {
+    /* The calls open on the thread. Its own with the GIL; whoever closes all calls of all threads
+     * has the GIL and the lock; a thread that forks reads its own with the lock. */
     struct fm_live_frame *top, *base, *limit; /* limit: one past the last usable frame */
-    struct fm_live_thread *live;
-    struct fm_collector *collector;
+    uint64_t beyond;                          /* calls on top of the lid; 0: there is no lid */
+    uint32_t stack;                           /* the number of the chunk that base[] lies in */
     struct fm_line_frame *lines; /* beside base[0…]; NULL unless lines are recorded */
     size_t lines_cap;
     struct fm_agent_table abroad; /* line record → activations counted here, see lines.h */
     uintptr_t abroad_open;        /* their sum */
-    struct fm_agent_thread *
-        *current; /* the thread's own fm_current[slot], to unhook it from outside */
+    /* The lock, from here on. */
+    struct fm_live_thread *live; /* what it points at: `depth` and `name` as the calls above */
+    struct fm_collector *collector;
+    struct fm_agent_thread **current; /* the thread's fm_current[slot], to unhook it from outside */
     clockid_t cpu_clock;
-    struct fm_agent_thread *next; /* of the collector's running threads, or of its free records */
+    uint64_t cpu_look_ticks;      /* when the CPU clock was last read */
+    struct fm_agent_thread *next; /* in the one list of its collector that it is in */
 };
 
-/* A generator between yield and resume. */
+/* A generator between yield and resume. The GIL. */
 struct fm_pause {
     const void *frame;
     uint64_t func;             /* as in the thread's frames */
@@ -89,12 +102,13 @@ struct fm_inherited {
     const void *key;
 };
 
+/* The GIL protects it; the lock too where it says so. */
 struct fm_collector {
     int slot;
     bool running;  /* recording */
     bool hooked;   /* receiving events; a paused collector does, and passes them over */
     bool in_timer; /* the program's timer is running: nothing may be taken away under it */
-    bool forked;   /* in a child that has not begun its own store yet */
+    bool forked;   /* in a child that has not begun its own store yet. Lock */
     bool calls, c_calls, keep_code;
     bool lines_on, lines_split;
     char lines_patterns[1024];
@@ -102,17 +116,19 @@ struct fm_collector {
     PyObject *timer;
     double timer_unit;
     char folder[512], more_folder[512];
-    struct fm_store store;
+    struct fm_store store;          /* lock: its header, see store.h */
     struct fm_agent_table children; /* (parent id, func id) → struct fm_live_node */
     struct fm_agent_table pauses;   /* frame address → struct fm_pause */
     struct fm_pause *last_pause;
     uint32_t next_func;
     uint32_t node_limit;
     struct fm_live_node *overflow_root;
+    struct fm_live_node *spare_root; /* of a thread for which no record was to be had, or NULL */
     struct fm_live_node nowhere;
-    struct fm_agent_thread *threads, *free_threads; /* guarded by the agent's lock, see threads.c */
+    /* Lock: threads that run, those that ended with calls open, records of no thread. */
+    struct fm_agent_thread *threads, *ended_threads, *free_threads;
     uint32_t thread_count;
-    struct fm_inherited *inherited;
+    struct fm_inherited *inherited; /* lock, from before a fork to after it */
     size_t inherited_len, inherited_cap;
     struct fm_hooks *hooks; /* what the event source keeps; see hooks.h */
     /* Another collector needs the slot while this one is stopped: save what is recorded and free
@@ -123,7 +139,8 @@ struct fm_collector {
 
 extern const struct fm_live_node fm_no_child;
 
-/* The current thread in each slot. Initial-exec: one instruction to read, and no allocation by the
+/* The current thread in each slot: read by the thread itself, with the GIL or the lock; written with
+ * both, or by the thread when it ends, with the lock. Initial-exec: one instruction to read, and no allocation by the
  * dynamic linker in the middle of an event. */
 extern __thread struct fm_agent_thread *fm_current[FM_SLOTS]
     __attribute__((tls_model("initial-exec")));
@@ -145,16 +162,21 @@ int fm_collector_pause(struct fm_collector *c);
 /* Forget everything recorded; open calls stay open from now on. */
 int fm_collector_clear(struct fm_collector *c);
 
-/* Close the store and forget everything that points into it. */
+/* Close the store and forget everything that points into it; open a new one, −1 with errno. */
 void fm_collector_forget(struct fm_collector *c);
+int fm_collector_open(struct fm_collector *c);
 
 /* The whole live store as one run of bytes (a Python bytes object), as its file would be. */
 PyObject *fm_collector_snapshot(struct fm_collector *c);
 
-/* Note the end of the process: clocks and CPU times as of now. Safe from any thread, no GIL. */
+/* Note that recording ends now, unless it goes on: clocks and CPU times. */
 void fm_collector_mark_end(struct fm_collector *c);
 
-/* The collector in a slot, or NULL. */
+/* The same from any thread, without the GIL, when this process is about to end: only if the store
+ * is its own, and not if the lock is not to be had (a signal handler may have come between). */
+void fm_collector_mark_end_of_process(struct fm_collector *c);
+
+/* The collector in a slot, or NULL. The GIL or the lock. */
 struct fm_collector *fm_collector_at(int slot);
 
 /* Slow paths of the events below. */
@@ -166,9 +188,19 @@ void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_agent_thread
                                   const void *key, uint64_t now);
 uint64_t fm_collector_timer(struct fm_collector *c);
 
-/* threads.c: a thread's first event; more room for its open calls. */
+/* A call begins that cannot be counted: there is no memory for it. */
+void fm_collector_lost_call(struct fm_collector *c);
+
+/* threads.c: a thread's first event; more room for its open calls. If there is none, the call is
+ * one beyond the lid. */
 struct fm_agent_thread *fm_thread_attach(struct fm_collector *c);
 bool fm_thread_grow(struct fm_collector *c, struct fm_agent_thread *t);
+
+/* How many calls are open on a thread. */
+static inline ptrdiff_t fm_thread_depth(const struct fm_agent_thread *t)
+{
+    return t->top - t->base + (ptrdiff_t)t->beyond;
+}
 
 /* Slow paths account for themselves: the time from `since` on was the agent's. */
 static inline void fm_collector_charge(struct fm_collector *c, uint64_t since)
@@ -195,6 +227,8 @@ static inline struct fm_agent_thread *fm_collector_thread(struct fm_collector *c
 static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_agent_thread *t,
                                            struct fm_func *f, const void *key)
 {
+    if (__builtin_expect(t->top + 1 >= t->limit, 0) && !fm_thread_grow(c, t))
+        return NULL;
     struct fm_live_node *parent = (struct fm_live_node *)(uintptr_t)t->top->node;
     struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)parent->last_child;
     if (__builtin_expect(node->func != f->id, 0)) {
@@ -204,8 +238,6 @@ static inline struct fm_live_node *fm_push(struct fm_collector *c, struct fm_age
         else
             node = fm_collector_child(c, t, parent, f, key);
     }
-    if (__builtin_expect(t->top + 1 == t->limit, 0) && !fm_thread_grow(c, t))
-        return NULL;
     struct fm_live_frame *frame = ++t->top;
     frame->node = (uintptr_t)node;
     frame->key = (uintptr_t)key;

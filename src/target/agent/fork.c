@@ -27,7 +27,7 @@ void fm_fork_remember(struct fm_collector *c, const struct fm_agent_thread *t)
     c->inherited_len = 0;
     if (!c->store.path[0] || !t || c->forked)
         return;
-    size_t calls = (size_t)(t->top - t->base);
+    size_t calls = (size_t)(t->top - t->base) - (t->beyond > 0);
     if (!make_room(c, calls))
         return;
     for (size_t i = 0; i < calls; i++) {
@@ -48,15 +48,15 @@ bool fm_fork_abandon(struct fm_collector *c)
     if (!c->store.path[0])
         return false;
     c->forked = true;
-    c->threads = c->free_threads = NULL; /* their stacks lie in the parent's store */
+    c->threads = c->ended_threads = c->free_threads = NULL; /* their stacks lie in its store */
     return true;
 }
 
 void fm_fork_begin(struct fm_collector *c)
 {
-    c->forked = false;
     fm_collector_forget(c);
-    if (fm_store_open(&c->store, c->folder, c->more_folder) == 0)
+    c->forked = false;
+    if (fm_collector_open(c) == 0)
         fm_start_describe_process(c, FM_LIVE_FORKED);
 }
 

@@ -12,6 +12,8 @@
 
 #include "target/agent/collector.h"
 
+/* The first three with the lock held, by a thread that need not have the GIL; the others with the
+ * GIL. */
 void fm_fork_remember(struct fm_collector *c,
                       const struct fm_agent_thread *t); /* before, in the parent */
 void fm_fork_forget(struct fm_collector *c);            /* after, in the parent */

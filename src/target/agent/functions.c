@@ -257,14 +257,16 @@ static char *c_name(PyObject *callable)
 
 static struct fm_func *make_c(struct fm_collector *c, PyObject *callable, const PyMethodDef *def)
 {
-    struct fm_func *f = new_func(c);
-    if (!f || !fm_agent_table_set(&slots[c->slot].by_definition, (uint64_t)(uintptr_t)def, f))
+    char *name = c_name(callable); /* first: what can be found must have one */
+    struct fm_func *f = name ? new_func(c) : NULL;
+    if (!f)
         return NULL;
     f->flags = FM_LIVE_FUNCTION_C;
     f->key = def;
     f->meth = (const void *)def->ml_meth;
-    f->name = c_name(callable);
-    return f->name ? f : NULL;
+    f->name = name;
+    return fm_agent_table_set(&slots[c->slot].by_definition, (uint64_t)(uintptr_t)def, f) ? f
+                                                                                          : NULL;
 }
 
 struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,

@@ -19,7 +19,9 @@
  * else's takes its place, ours comes back at once (a pending call); otherwise that thread is lost
  * to us, and the recording says so. The program's own profiler is never touched.
  *
- * Threads: the GIL protects everything here.
+ * Threads: the GIL protects everything here, other threads' states included: a thread's state is
+ * made without the GIL at the head of the interpreter's list, where we look once, and is taken out
+ * of it with the GIL.
  */
 #include "target/agent/functions.h"
 #include "target/agent/hooks.h"
@@ -95,7 +97,11 @@ static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
     PyCodeObject *code = frame->f_code;
     struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, code);
-    if (!t || !f || !is_recorded(c, f, code))
+    if (__builtin_expect(!t || !f, 0)) {
+        fm_collector_lost_call(c);
+        return;
+    }
+    if (!is_recorded(c, f, code))
         return;
     if (__builtin_expect(is_generator(code) && is_resumed(frame), 0))
         fm_resume(c, t, f, code, frame);
@@ -121,12 +127,25 @@ static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCo
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 static bool has_trace_function(PyThreadState *thread);
 
+static void update_tracing(PyThreadState *thread)
+{
+    bool any = thread->c_profilefunc || thread->c_tracefunc;
+    thread->cframe->use_tracing = any && !thread->tracing ? 255 : 0;
+}
+
+/* What _PyEval_SetProfile and _PyEval_SetTrace do to a thread that has no such function, or ours,
+ * which comes without an object; but for the audit event: the program would hear of it, could
+ * forbid it, and its code could run in the middle of one of our loops over threads. */
 static void give_profile_function(PyThreadState *thread, Py_tracefunc function)
 {
-    struct fm_raised raised = fm_python_put_aside();
-    if (_PyEval_SetProfile(thread, function, NULL) < 0)
-        PyErr_Clear();
-    fm_python_put_back(raised);
+    thread->c_profilefunc = function;
+    update_tracing(thread);
+}
+
+static void give_trace_function(PyThreadState *thread, Py_tracefunc function)
+{
+    thread->c_tracefunc = function;
+    update_tracing(thread);
 }
 
 /* Every thread without a profile function gets ours. One that has another's keeps it. */
@@ -172,8 +191,11 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
     const PyMethodDef *def = ((PyCFunctionObject *)arg)->m_ml;
     struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_c(c, arg, def);
-    if (!t || !f)
+    if (__builtin_expect(!t || !f, 0)) {
+        if (what == PyTrace_C_CALL)
+            fm_collector_lost_call(c);
         return;
+    }
     if (__builtin_expect(takes_the_hook(def), 0)) {
         if (what == PyTrace_C_CALL) {
             c->store.header->lost[FM_LIVE_LOST_HOOK]++;
@@ -238,11 +260,8 @@ static bool has_trace_function(PyThreadState *thread)
                 source.collectors[i]->store.header->lost[FM_LIVE_LOST_HOOK]++;
         return false;
     }
-    struct fm_raised raised = fm_python_put_aside();
-    if (_PyEval_SetTrace(thread, on_trace, NULL) < 0)
-        PyErr_Clear();
-    fm_python_put_back(raised);
-    return thread->c_tracefunc == on_trace;
+    give_trace_function(thread, on_trace);
+    return true;
 }
 
 /* Does some collector record lines of this code? */
@@ -316,7 +335,7 @@ static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpre
                             PyCodeObject *code, uint64_t now)
 {
     struct fm_agent_thread *t = fm_current[c->slot];
-    if (!t || t->top - t->base < depth)
+    if (!t || fm_thread_depth(t) < depth)
         return; /* a profile event has closed it already */
     leave_frame(c, frame, code, now);
 }
@@ -336,7 +355,7 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
     for (int i = 0; i < count; i++) {
         enter_frame(source.collectors[i], frame);
         struct fm_agent_thread *t = fm_current[source.collectors[i]->slot];
-        depths[i] = t ? t->top - t->base : PTRDIFF_MAX;
+        depths[i] = t ? fm_thread_depth(t) : PTRDIFF_MAX;
     }
     PyObject *result = evaluate(thread, frame, throwflag);
     for (int i = 0; i < count && i < source.count; i++)
@@ -437,8 +456,8 @@ int fm_hooks_remove(struct fm_collector *c)
     for (; thread; thread = PyThreadState_Next(thread)) {
         if (thread->c_profilefunc == on_profile)
             give_profile_function(thread, NULL);
-        if (thread->c_tracefunc == on_trace && _PyEval_SetTrace(thread, NULL, NULL) < 0)
-            PyErr_Clear();
+        if (thread->c_tracefunc == on_trace)
+            give_trace_function(thread, NULL);
     }
     source.evaluating = source.profiling = false;
     return 0;

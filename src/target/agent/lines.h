@@ -17,7 +17,8 @@
  * a thread that comes to a line while another is on it counts in a table of its own (`abroad`).
  *   3. Records and maps belong to a function (struct fm_func) and live as long as the store.
  *
- * Threads: the GIL protects everything here.
+ * Threads: the GIL protects everything here. A line's record is shared by all threads, so even a
+ * thread that ends does not close its own lines without the GIL (threads.c).
  */
 #ifndef FM_AGENT_LINES_H
 #define FM_AGENT_LINES_H

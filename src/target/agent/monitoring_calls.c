@@ -13,6 +13,8 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
     struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
     if (__builtin_expect(t && f, 1))
         fm_enter(c, t, f, args[0]);
+    else
+        fm_collector_lost_call(c);
     Py_RETURN_NONE;
 }
 
@@ -70,6 +72,8 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargs, Py
     struct fm_func *f = fm_function_of_c(c, args[2], def);
     if (__builtin_expect(t && f, 1))
         fm_enter(c, t, f, def);
+    else
+        fm_collector_lost_call(c);
     Py_RETURN_NONE;
 }
 

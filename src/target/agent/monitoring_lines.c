@@ -23,14 +23,14 @@ static PyObject *lines_start(PyObject *self, PyObject *const *args, size_t nargs
         Py_RETURN_NONE;
     PyCodeObject *code = (PyCodeObject *)args[0];
     struct fm_agent_thread *t = fm_collector_thread(c);
-    if (!t)
+    struct fm_func *f = t ? fm_function_of_code(c, code) : NULL;
+    if (!f) {
+        fm_collector_lost_call(c);
         Py_RETURN_NONE;
-    struct fm_func *f = fm_function_of_code(c, code);
-    struct fm_func_lines *lines = f ? fm_lines_of(c, f, code) : NULL;
+    }
+    struct fm_func_lines *lines = fm_lines_of(c, f, code);
     if (!lines && !c->calls)
         return Py_NewRef(c->hooks->disable); /* from now on this function costs nothing */
-    if (!f)
-        Py_RETURN_NONE;
     if (lines && !fm_hooks_listen_to(c, code))
         listen_to_code(c, code);
     if (fm_enter(c, t, f, args[0]))
@@ -54,6 +54,14 @@ static PyObject *lines_line(PyObject *self, PyObject *const *args, size_t nargs,
     Py_RETURN_NONE;
 }
 
+/* Is this the end of a call that was not given a frame? Asked without --calls. */
+static bool is_beyond(struct fm_collector *c, struct fm_agent_thread *t, PyObject *code)
+{
+    struct fm_func *f =
+        t->beyond ? fm_python_code_extra((PyCodeObject *)code, fm_code_index[c->slot]) : NULL;
+    return f && f->lines;
+}
+
 static PyObject *lines_return(PyObject *self, PyObject *const *args, size_t nargs,
                               PyObject *kwnames)
 {
@@ -64,7 +72,7 @@ static PyObject *lines_return(PyObject *self, PyObject *const *args, size_t narg
     uint64_t now = fm_collector_now(c);
     struct fm_agent_thread *t = fm_collector_thread(c);
     /* Without --calls, unwinding is told of functions that were never entered here, too. */
-    if (t && (c->calls || t->top->key == (uintptr_t)args[0]))
+    if (t && (c->calls || t->top->key == (uintptr_t)args[0] || is_beyond(c, t, args[0])))
         fm_leave_with_line(c, t, args[0], now);
     Py_RETURN_NONE;
 }
@@ -95,6 +103,8 @@ static PyObject *lines_call(PyObject *self, PyObject *const *args, size_t nargs,
     const PyMethodDef *def = fm_c_definition(c, args[2], args[3]);
     struct fm_agent_thread *t = def ? fm_collector_thread(c) : NULL;
     struct fm_func *f = t ? fm_function_of_c(c, args[2], def) : NULL;
+    if (def && !f)
+        fm_collector_lost_call(c);
     if (f && fm_enter(c, t, f, def))
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
     Py_RETURN_NONE;

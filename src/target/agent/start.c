@@ -99,9 +99,8 @@ void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
 
 EXPORT void fathom_agent_end(void)
 {
-    /* A child of vfork shares this memory but is another process, and ends nothing. */
-    if (running && running->store.header && running->store.header->pid == (uint32_t)getpid())
-        fm_collector_mark_end(running);
+    if (running)
+        fm_collector_mark_end_of_process(running);
 }
 
 EXPORT void fathom_agent_audit(const char *event, void *args)

@@ -136,7 +136,7 @@ void fm_store_close(struct fm_store *store)
 static struct fm_live_chunk *add_chunk(struct fm_store *store, uint32_t kind, uint64_t bytes,
                                        uint32_t first_id)
 {
-    if (!store->header || store->chunk_count == FM_STORE_CHUNKS)
+    if (!store->header || kind >= FM_LIVE_KIND_COUNT || store->chunk_count == FM_STORE_CHUNKS)
         return NULL;
     if (store->refused && store->refused--)
         return NULL;

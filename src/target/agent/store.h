@@ -5,7 +5,9 @@
  * Records never move and are never freed before the whole store is. With no folder given, the same
  * chunks lie in private memory, for a profile that the program itself starts and stops.
  *
- * Threads: all calls are made with the GIL held, but for those on one's own thread record.
+ * Threads: all calls are made with the GIL held. Opening and closing also hold the agent's lock
+ * (threads.h), so that whoever has that lock, without the GIL, may look at `header` and what it
+ * points at; at nothing else.
  * Failure: a record that cannot be had is NULL; the caller counts what it drops. Nothing here calls
  * malloc, prints, or raises.
  */
@@ -32,7 +34,7 @@ struct fm_store {
     /* Every chunk, in order, and the one of each kind that is being filled. */
     struct fm_live_chunk *chunks[FM_STORE_CHUNKS];
     uint32_t chunk_count;
-    struct fm_live_chunk *open[7]; /* by enum fm_live_kind */
+    struct fm_live_chunk *open[FM_LIVE_KIND_COUNT];
     uint32_t next_node, next_thread, next_stack;
 };
 
