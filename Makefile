@@ -14,7 +14,10 @@ MESON ?= meson
 PYTEST ?= python3 -m pytest
 JOBS ?= $(shell nproc)
 
+# Pythons that have come or gone since the build was configured change which agents there are to build.
 all: $(BUILD)/build.ninja
+	@if tools/agent-targets --changed $(BUILD)/agent-targets.txt; then \
+	    $(MESON) setup --reconfigure $(BUILD) > /dev/null || { $(MESON) setup --reconfigure $(BUILD); exit 1; }; fi
 	@ninja -C $(BUILD) $(QUIET)
 
 $(BUILD)/build.ninja: | needs-build
