@@ -38,11 +38,8 @@ static int open_inputs(struct graph_work *w)
     w->p[0] = fm_inputs_open(w->o.compare ? first : w->o.files, false, 0, &w->err);
     if (w->p[0] && w->o.compare)
         w->p[1] = fm_inputs_open(second, false, 0, &w->err);
-    unsigned running = 0;
-    for (int s = 0; s < FM_STATE_COUNT; s++)
-        running |= fm_state_is_running((enum fm_state)s) ? 1u << s : 0;
     for (int i = 0; i < FM_GRAPH_SIDES && w->o.cpu && w->err.status == 0; i++)
-        if (w->p[i] && !fm_samples_keep_states(w->p[i], running))
+        if (w->p[i] && !fm_samples_keep_states(w->p[i], fm_states_running()))
             fm_error_set(&w->err, FM_UNSUPPORTED,
                          "%s holds no samples, so --cpu has nothing to choose from", w->o.files[i]);
     return w->err.status;

@@ -195,6 +195,15 @@ static int take_limit(struct fm_report_options *o, const char *text, struct fm_e
     return 0;
 }
 
+static int no_such_state(const char *text, size_t len, struct fm_error *err)
+{
+    fm_autobuffer names = FM_BUFFER_INIT;
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        fm_buffer_addf(&names, "%s%s", s ? ", " : "", fm_state_name((enum fm_state)s));
+    return fm_error_set(err, FM_USAGE, "there is no state \"%.*s\"; there are %s", (int)len, text,
+                        fm_buffer_text(&names));
+}
+
 static int take_states(const char *text, unsigned *states, struct fm_error *err)
 {
     for (;; text++) {
@@ -206,10 +215,7 @@ static int take_states(const char *text, unsigned *states, struct fm_error *err)
                 bit = 1u << s;
         }
         if (!bit)
-            return fm_error_set(err, FM_USAGE,
-                                "there is no state \"%.*s\"; there are python, c, gil, lock, disk, "
-                                "network, sleep, other",
-                                (int)len, text);
+            return no_such_state(text, len, err);
         *states |= bit;
         text += len;
         if (!*text)
@@ -296,8 +302,7 @@ static bool take_samples(struct fm_report_options *o, int option)
                                         : FM_PART_SPOTS;
         return true;
     case OPT_CPU:
-        for (int s = 0; s < FM_STATE_COUNT; s++)
-            o->states |= fm_state_is_running((enum fm_state)s) ? 1u << s : 0;
+        o->states |= fm_states_running();
         return true;
     }
     return false;

@@ -170,7 +170,10 @@ static void test_append_table(void **state)
     };
     fm_vec_push(&from->flat->rows, g);
     fm_vec_push(&from->flat->rows, f);
-    fm_vec_push(&from->flat->edges, ((struct fm_flat_edge){ 1, 0, 5, 4, 7, 9 }));
+    fm_vec_push(
+        &from->flat->edges,
+        ((struct fm_flat_edge){
+            .caller = 1, .callee = 0, .calls = 5, .primitive = 4, .self_ns = 7, .total_ns = 9 }));
     fm_profile_append(into, from);
     fm_profile_append(into, from);
     struct fm_flat *flat = fm_flat_new(into, NULL);

@@ -377,11 +377,24 @@ static void test_table_round_trip(void **state)
     struct fm_profile *p = fm_profile_new();
     p->flat = fm_calloc(1, sizeof *p->flat);
     p->flat->sampled = true;
-    struct fm_flat_row f = { fx_function(p, "f"), 1, 1, 0, 2, 9, 0, 0, 0 };
-    struct fm_flat_row g = { fx_function(p, "g"), 5, 4, 3, 7, -9, 1, 2, 6 };
+    struct fm_flat_row f = {
+        .func = fx_function(p, "f"), .calls = 1, .primitive = 1, .self_ns = 2, .total_ns = 9
+    };
+    struct fm_flat_row g = { .func = fx_function(p, "g"),
+                             .calls = 5,
+                             .primitive = 4,
+                             .resumes = 3,
+                             .self_ns = 7,
+                             .total_ns = -9,
+                             .min_ns = 1,
+                             .max_ns = 2,
+                             .suspended_ns = 6 };
     fm_vec_push(&p->flat->rows, f);
     fm_vec_push(&p->flat->rows, g);
-    fm_vec_push(&p->flat->edges, ((struct fm_flat_edge){ 0, 1, 5, 4, 7, -9 }));
+    fm_vec_push(
+        &p->flat->edges,
+        ((struct fm_flat_edge){
+            .caller = 0, .callee = 1, .calls = 5, .primitive = 4, .self_ns = 7, .total_ns = -9 }));
     size_t len;
     uint8_t *bytes = save(p, &len);
     struct fm_profile *loaded = fm_file_load(bytes, len, "x", NULL);

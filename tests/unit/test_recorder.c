@@ -282,9 +282,18 @@ static void test_many_tables(void **state)
         struct fm_profile *p = fm_profile_new();
         p->flat = fm_calloc(1, sizeof *p->flat);
         uint32_t own = fx_function(p, n == 2 ? "b" : "a"), shared = fx_function(p, "shared");
-        fm_vec_push(&p->flat->rows, ((struct fm_flat_row){ own, n, n, 0, 10, 20, 0, 0, 0 }));
-        fm_vec_push(&p->flat->rows, ((struct fm_flat_row){ shared, 1, 1, 0, 5, 7, 0, 0, 0 }));
-        fm_vec_push(&p->flat->edges, ((struct fm_flat_edge){ 0, 1, 1, 1, 5, 7 }));
+        fm_vec_push(&p->flat->rows,
+                    ((struct fm_flat_row){
+                        .func = own, .calls = n, .primitive = n, .self_ns = 10, .total_ns = 20 }));
+        fm_vec_push(&p->flat->rows,
+                    ((struct fm_flat_row){
+                        .func = shared, .calls = 1, .primitive = 1, .self_ns = 5, .total_ns = 7 }));
+        fm_vec_push(&p->flat->edges, ((struct fm_flat_edge){ .caller = 0,
+                                                             .callee = 1,
+                                                             .calls = 1,
+                                                             .primitive = 1,
+                                                             .self_ns = 5,
+                                                             .total_ns = 7 }));
         fm_recorder_profile(r, p);
         fm_profile_free(p);
     }

@@ -505,10 +505,10 @@ static void test_filters_from_lists(void **state)
     press(&s, "g\r");
     assert_int_equal(s.view.query.thread, FM_NONE);
     press(&s, "Sj\r");
-    assert_int_equal(s.view.query.states, FM_TOP_RUNNING);
+    assert_int_equal(s.view.query.states, fm_states_running());
     assert_null(row_in(&s, &s.view.table, "idle"));
     press(&s, "S\033");
-    assert_int_equal(s.view.query.states, FM_TOP_RUNNING);
+    assert_int_equal(s.view.query.states, fm_states_running());
     scene_end(&s);
 }
 

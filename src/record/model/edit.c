@@ -177,6 +177,16 @@ static void edit_add_own(struct edit *e, uint32_t node, uint32_t from_node)
                            fm_profile_value(e->from, (enum fm_metric)m, from_node));
 }
 
+/* What includes callees, from one node of `from` or of `to` to another of `to`. */
+static void edit_add_totals(struct edit *e, uint32_t node, const struct fm_profile *from,
+                            uint32_t from_node)
+{
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        if (fm_metric_info((enum fm_metric)m)->scope == FM_OF_CALLEES)
+            fm_profile_add(e->to, (enum fm_metric)m, node,
+                           fm_profile_value(from, (enum fm_metric)m, from_node));
+}
+
 static uint32_t new_root(const struct edit *e, uint32_t node)
 {
     return e->to->threads.data[e->from->nodes.data[node].thread].root;
@@ -215,7 +225,7 @@ struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match
             continue;
         if (parent == FM_NONE) {
             parent = new_root(&e, i);
-            fm_profile_add(e.to, FM_METRIC_TOTAL, parent, fm_profile_value(p, FM_METRIC_TOTAL, i));
+            edit_add_totals(&e, parent, p, i);
         }
         e.place[i] = edit_child(&e, parent, node->func);
         edit_add_numbers(&e, e.place[i], i);
@@ -264,8 +274,7 @@ struct fm_profile *fm_profile_filter(const struct fm_profile *p, fm_function_mat
     for (uint32_t i = (uint32_t)p->nodes.len; i-- > 0;) {
         uint32_t parent = p->nodes.data[i].parent;
         if (marks[i] && parent != FM_NONE && !(marks[parent] & INSIDE))
-            fm_profile_add(e.to, FM_METRIC_TOTAL, e.place[parent],
-                           fm_profile_value(e.to, FM_METRIC_TOTAL, e.place[i]));
+            edit_add_totals(&e, e.place[parent], e.to, e.place[i]);
     }
     return edit_finish(&e, true);
 }

@@ -7,11 +7,11 @@
  * is zero. Self time needs no extra pass: a node gives its total to its own row and edge and takes
  * it from those of its parent.
  *
- * Samples and states are of the node itself, so what its callees had is summed up first, in one
- * backward pass, and then treated as the total time is.
+ * What is of the node itself (samples, states) is summed up over its callees first, in one backward
+ * pass, and then treated as the total time is.
  *
- * Nothing recurses: trees may be as deep as there are nodes. Memory is two numbers per node,
- * and up to nine more if there are samples.
+ * Nothing recurses: trees may be as deep as there are nodes. Memory is two numbers per node, and one
+ * more for each metric of the nodes themselves.
  */
 #include "record/model/flat.h"
 
@@ -20,21 +20,27 @@
 #include "base/map.h"
 #include "base/memory.h"
 
-/* SAMPLES and the states behind it. */
-#define SAMPLED_METRICS (1 + FM_STATE_COUNT)
-_Static_assert(FM_METRIC_STATE_PYTHON == FM_METRIC_SAMPLES + 1, "the states follow the samples");
-
 struct level {
     uint32_t node;
     uint32_t edge; /* FM_NONE below a thread's root: nobody called it */
 };
 
+/* A metric that some node has. */
+struct counted {
+    enum fm_metric metric;
+    enum fm_metric_scope scope;
+    const int64_t *own;
+    int64_t
+        *inclusive; /* of the node and its callees; NULL if it is no metric of the node itself */
+};
+
 struct flat_walk {
     const struct fm_profile *p;
     uint32_t *first_child, *next_sibling;
-    int64_t *inclusive[SAMPLED_METRICS]; /* per node, callees included; NULL: all zero */
-    struct fm_flat_row *rows;            /* one per function, in this walk */
-    uint32_t *active;                    /* per function: times on the stack */
+    struct counted metrics[FM_METRIC_COUNT]; /* those with numbers, but calls and times */
+    int metric_count;
+    struct fm_flat_row *rows; /* one per function, in this walk */
+    uint32_t *active;         /* per function: times on the stack */
     bool timeless;            /* this thread's time is that of samples beside exact ones */
     struct fm_map edge_index; /* (caller, callee) functions → edge */
     FM_VEC(struct fm_flat_edge) edges;
@@ -42,20 +48,19 @@ struct flat_walk {
     FM_VEC(struct level) stack;
 };
 
-/* A metric of nodes themselves, with what their callees have. NULL if it is zero everywhere. */
-static int64_t *inclusive_new(const struct fm_profile *p, enum fm_metric metric)
+static void walk_choose_metrics(struct flat_walk *w)
 {
-    const int64_t *own = p->columns[metric].data;
-    if (!own)
-        return NULL;
-    int64_t *sums = fm_malloc(p->nodes.len * sizeof *sums);
-    memcpy(sums, own, p->nodes.len * sizeof *sums);
-    for (size_t i = p->nodes.len; i-- > 0;) {
-        uint32_t parent = p->nodes.data[i].parent;
-        if (parent != FM_NONE)
-            sums[parent] = fm_sum(sums[parent], sums[i]);
+    for (int i = 0; i < FM_METRIC_COUNT; i++) {
+        enum fm_metric metric = (enum fm_metric)i;
+        if (!w->p->columns[i].data || metric == FM_METRIC_CALLS || metric == FM_METRIC_TOTAL)
+            continue;
+        w->metrics[w->metric_count++] = (struct counted){
+            .metric = metric,
+            .scope = fm_metric_info(metric)->scope,
+            .own = w->p->columns[i].data,
+            .inclusive = fm_metric_is_self(metric) ? fm_profile_totals_new(w->p, metric) : NULL,
+        };
     }
-    return sums;
 }
 
 static void walk_init(struct flat_walk *w, const struct fm_profile *p)
@@ -72,8 +77,7 @@ static void walk_init(struct flat_walk *w, const struct fm_profile *p)
         w->next_sibling[i] = w->first_child[parent];
         w->first_child[parent] = (uint32_t)i;
     }
-    for (int m = 0; m < SAMPLED_METRICS; m++)
-        w->inclusive[m] = inclusive_new(p, (enum fm_metric)(FM_METRIC_SAMPLES + m));
+    walk_choose_metrics(w);
     w->rows = fm_calloc(p->functions.len, sizeof *w->rows);
     w->active = fm_calloc(p->functions.len, sizeof *w->active);
 }
@@ -82,8 +86,8 @@ static void walk_release(struct flat_walk *w)
 {
     free(w->first_child);
     free(w->next_sibling);
-    for (int m = 0; m < SAMPLED_METRICS; m++)
-        free(w->inclusive[m]);
+    for (int m = 0; m < w->metric_count; m++)
+        free(w->metrics[m].inclusive);
     free(w->rows);
     free(w->active);
     fm_map_release(&w->edge_index);
@@ -109,66 +113,49 @@ static int64_t total_of(const struct flat_walk *w, uint32_t node)
     return w->timeless ? 0 : fm_profile_value(w->p, FM_METRIC_TOTAL, node);
 }
 
-static void row_add_node(const struct flat_walk *w, struct fm_flat_row *row, uint32_t node,
-                         bool outermost)
+static int64_t negated(int64_t value)
 {
-    const struct fm_profile *p = w->p;
-    int64_t resumes = fm_profile_value(p, FM_METRIC_RESUMES, node);
-    int64_t entries = fm_sum(fm_profile_value(p, FM_METRIC_CALLS, node), resumes);
-    int64_t total = total_of(w, node);
-    row->calls = fm_sum(row->calls, entries);
-    row->resumes = fm_sum(row->resumes, resumes);
-    row->self_ns = fm_sum(row->self_ns, total);
-    if (outermost) {
-        row->primitive = fm_sum(row->primitive, entries);
-        row->total_ns = fm_sum(row->total_ns, total);
+    return value == INT64_MIN ? INT64_MAX : -value;
+}
+
+static void number_add(int64_t *numbers, enum fm_metric metric, int64_t value)
+{
+    if (value)
+        numbers[metric] = fm_metric_combine(metric, numbers[metric], value);
+}
+
+static int64_t entries_of(const struct flat_walk *w, uint32_t node)
+{
+    return fm_sum(fm_profile_value(w->p, FM_METRIC_CALLS, node),
+                  fm_profile_value(w->p, FM_METRIC_RESUMES, node));
+}
+
+/* What a node gives to its row, or to its edge, which has no numbers of states (`count` metrics). */
+static void numbers_add(const struct flat_walk *w, int64_t *self, int64_t *total, int count,
+                        uint32_t node, bool outermost)
+{
+    for (int i = 0; i < w->metric_count && (int)w->metrics[i].metric < count; i++) {
+        const struct counted *c = &w->metrics[i];
+        number_add(self, c->metric, c->own[node]);
+        if (outermost && c->scope != FM_OF_ENTRIES)
+            number_add(total, c->metric, c->inclusive ? c->inclusive[node] : c->own[node]);
     }
-    row->min_ns =
-        fm_metric_combine(FM_METRIC_MIN, row->min_ns, fm_profile_value(p, FM_METRIC_MIN, node));
-    row->max_ns =
-        fm_metric_combine(FM_METRIC_MAX, row->max_ns, fm_profile_value(p, FM_METRIC_MAX, node));
-    row->suspended_ns = fm_sum(row->suspended_ns, fm_profile_value(p, FM_METRIC_SUSPENDED, node));
-}
-
-static int64_t inclusive_at(const struct flat_walk *w, int sampled_metric, uint32_t node)
-{
-    return w->inclusive[sampled_metric] ? w->inclusive[sampled_metric][node] : 0;
-}
-
-static void row_add_samples(struct flat_walk *w, struct fm_flat_row *row, uint32_t node,
-                            bool outermost)
-{
-    row->samples = fm_sum(row->samples, fm_profile_value(w->p, FM_METRIC_SAMPLES, node));
+    int64_t total_ns = total_of(w, node);
+    self[FM_METRIC_CALLS] = fm_sum(self[FM_METRIC_CALLS], entries_of(w, node));
+    self[FM_METRIC_TOTAL] = fm_sum(self[FM_METRIC_TOTAL], total_ns);
     if (outermost)
-        row->total_samples = fm_sum(row->total_samples, inclusive_at(w, 0, node));
-    for (int s = 0; s < FM_STATE_COUNT; s++) {
-        enum fm_metric metric = fm_metric_of_state((enum fm_state)s);
-        row->state_ns[s] = fm_sum(row->state_ns[s], fm_profile_value(w->p, metric, node));
-        if (outermost)
-            row->total_state_ns[s] = fm_sum(row->total_state_ns[s], inclusive_at(w, 1 + s, node));
-    }
+        total[FM_METRIC_TOTAL] = fm_sum(total[FM_METRIC_TOTAL], total_ns);
 }
 
-static void edge_add_samples(struct flat_walk *w, struct fm_flat_edge *edge, uint32_t node,
-                             bool outermost)
+/* What includes callees is not the caller's own. */
+static void numbers_take(const struct flat_walk *w, int64_t *self, uint32_t node)
 {
-    edge->samples = fm_sum(edge->samples, fm_profile_value(w->p, FM_METRIC_SAMPLES, node));
-    if (outermost)
-        edge->total_samples = fm_sum(edge->total_samples, inclusive_at(w, 0, node));
-}
-
-static void edge_add_node(const struct flat_walk *w, struct fm_flat_edge *edge, uint32_t node,
-                          bool outermost)
-{
-    int64_t entries = fm_sum(fm_profile_value(w->p, FM_METRIC_CALLS, node),
-                             fm_profile_value(w->p, FM_METRIC_RESUMES, node));
-    int64_t total = total_of(w, node);
-    edge->calls = fm_sum(edge->calls, entries);
-    edge->self_ns = fm_sum(edge->self_ns, total);
-    if (outermost) {
-        edge->primitive = fm_sum(edge->primitive, entries);
-        edge->total_ns = fm_sum(edge->total_ns, total);
+    for (int i = 0; i < w->metric_count; i++) {
+        const struct counted *c = &w->metrics[i];
+        if (c->scope == FM_OF_CALLEES)
+            self[c->metric] = fm_sum(self[c->metric], negated(c->own[node]));
     }
+    self[FM_METRIC_TOTAL] = fm_sum(self[FM_METRIC_TOTAL], negated(total_of(w, node)));
 }
 
 /* `node` is called from the level on top of the stack (none: from the thread's root). */
@@ -177,22 +164,20 @@ static void walk_enter(struct flat_walk *w, uint32_t node)
     uint32_t func = w->p->nodes.data[node].func;
     uint32_t edge = FM_NONE;
     bool outermost = w->active[func]++ == 0;
-    row_add_node(w, &w->rows[func], node, outermost);
-    row_add_samples(w, &w->rows[func], node, outermost);
+    struct fm_flat_row *row = &w->rows[func];
+    numbers_add(w, row->self, row->total, FM_METRIC_COUNT, node, outermost);
+    row->primitive = fm_sum(row->primitive, outermost ? entries_of(w, node) : 0);
     if (w->stack.len) {
         struct level above = w->stack.data[w->stack.len - 1];
         uint32_t caller = w->p->nodes.data[above.node].func;
-        int64_t total = total_of(w, node);
-        int64_t taken = total == INT64_MIN ? INT64_MAX : -total;
         edge = edge_at(w, caller, func);
+        struct fm_flat_edge *e = &w->edges.data[edge];
         outermost = w->edge_active.data[edge]++ == 0;
-        edge_add_node(w, &w->edges.data[edge], node, outermost);
-        edge_add_samples(w, &w->edges.data[edge], node, outermost);
-        w->rows[caller].self_ns = fm_sum(w->rows[caller].self_ns, taken);
-        if (above.edge != FM_NONE) {
-            struct fm_flat_edge *e = &w->edges.data[above.edge];
-            e->self_ns = fm_sum(e->self_ns, taken);
-        }
+        numbers_add(w, e->self, e->total, FM_METRIC_STATES, node, outermost);
+        e->primitive = fm_sum(e->primitive, outermost ? entries_of(w, node) : 0);
+        numbers_take(w, w->rows[caller].self, node);
+        if (above.edge != FM_NONE)
+            numbers_take(w, w->edges.data[above.edge].self, node);
     }
     fm_vec_push(&w->stack, ((struct level){ node, edge }));
 }
@@ -227,14 +212,22 @@ static int edge_order(const void *left, const void *right)
     return a->caller < b->caller ? -1 : a->caller > b->caller;
 }
 
+static bool any_number(const int64_t *numbers, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (numbers[i])
+            return true;
+    return false;
+}
+
 static bool row_is_used(const struct fm_flat_row *row)
 {
-    return row->calls || row->total_ns || row->self_ns || row->suspended_ns || row->total_samples;
+    return any_number(row->self, FM_METRIC_COUNT) || any_number(row->total, FM_METRIC_COUNT);
 }
 
 static bool edge_is_used(const struct fm_flat_edge *edge)
 {
-    return edge->calls || edge->total_ns || edge->self_ns || edge->total_samples;
+    return any_number(edge->self, FM_METRIC_STATES) || any_number(edge->total, FM_METRIC_STATES);
 }
 
 /* Turn per-function rows and edges between functions into a table: rows that saw nothing are left
@@ -267,6 +260,18 @@ static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size
         qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
 }
 
+static void tell_columns(struct fm_flat *flat)
+{
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        uint64_t bit = (uint64_t)1 << m;
+        if (fm_metric_info((enum fm_metric)m)->place != FM_PLACE_COLUMN)
+            continue;
+        for (size_t i = 0; i < flat->rows.len && !(flat->columns & bit); i++)
+            if (flat->rows.data[i].self[m] || flat->rows.data[i].total[m])
+                flat->columns |= bit;
+    }
+}
+
 /* Does every process in scope have samples instead of calls (`states`), or some of them both? Those
  * of which nothing was recorded do not count. */
 static void tell_samples(struct fm_flat *flat, const struct fm_profile *p,
@@ -295,8 +300,9 @@ static bool *only_sampled_new(const struct flat_walk *w)
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *thread = &p->threads.data[i];
         int64_t sampled_ns = 0;
-        for (int s = 0; s < FM_STATE_COUNT; s++)
-            sampled_ns = fm_sum(sampled_ns, inclusive_at(w, 1 + s, thread->root));
+        for (int m = 0; m < w->metric_count; m++)
+            if (fm_metric_info(w->metrics[m].metric)->place == FM_PLACE_STATE)
+                sampled_ns = fm_sum(sampled_ns, w->metrics[m].inclusive[thread->root]);
         only[i] = sampled_ns > 0 && thread->process < p->processes.len &&
                   p->processes.data[thread->process].calls &&
                   sampled_ns == fm_profile_value(p, FM_METRIC_TOTAL, thread->root);
@@ -326,6 +332,7 @@ struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_sco
     flat_fill(flat, w.rows, p->functions.len, w.edges.data, w.edges.len);
     walk_release(&w);
     tell_samples(flat, p, scope);
+    tell_columns(flat);
     /* A ready-made table has no processes or threads, so it belongs to the whole only. */
     if (p->flat && scope->process == FM_NONE && scope->thread == FM_NONE)
         fm_flat_merge(flat, p->flat);
@@ -366,32 +373,24 @@ void fm_flat_count_samples(struct fm_flat *flat)
 
 /* ---- merging ---- */
 
+static void numbers_merge(int64_t *numbers, const int64_t *extra, int count)
+{
+    for (int m = 0; m < count; m++)
+        numbers[m] = fm_metric_combine((enum fm_metric)m, numbers[m], extra[m]);
+}
+
 static void row_merge(struct fm_flat_row *row, const struct fm_flat_row *extra)
 {
-    row->calls = fm_sum(row->calls, extra->calls);
     row->primitive = fm_sum(row->primitive, extra->primitive);
-    row->resumes = fm_sum(row->resumes, extra->resumes);
-    row->self_ns = fm_sum(row->self_ns, extra->self_ns);
-    row->total_ns = fm_sum(row->total_ns, extra->total_ns);
-    row->min_ns = fm_metric_combine(FM_METRIC_MIN, row->min_ns, extra->min_ns);
-    row->max_ns = fm_metric_combine(FM_METRIC_MAX, row->max_ns, extra->max_ns);
-    row->suspended_ns = fm_sum(row->suspended_ns, extra->suspended_ns);
-    row->samples = fm_sum(row->samples, extra->samples);
-    row->total_samples = fm_sum(row->total_samples, extra->total_samples);
-    for (int s = 0; s < FM_STATE_COUNT; s++) {
-        row->state_ns[s] = fm_sum(row->state_ns[s], extra->state_ns[s]);
-        row->total_state_ns[s] = fm_sum(row->total_state_ns[s], extra->total_state_ns[s]);
-    }
+    numbers_merge(row->self, extra->self, FM_METRIC_COUNT);
+    numbers_merge(row->total, extra->total, FM_METRIC_COUNT);
 }
 
 static void edge_merge(struct fm_flat_edge *edge, const struct fm_flat_edge *extra)
 {
-    edge->calls = fm_sum(edge->calls, extra->calls);
     edge->primitive = fm_sum(edge->primitive, extra->primitive);
-    edge->self_ns = fm_sum(edge->self_ns, extra->self_ns);
-    edge->total_ns = fm_sum(edge->total_ns, extra->total_ns);
-    edge->samples = fm_sum(edge->samples, extra->samples);
-    edge->total_samples = fm_sum(edge->total_samples, extra->total_samples);
+    numbers_merge(edge->self, extra->self, FM_METRIC_STATES);
+    numbers_merge(edge->total, extra->total, FM_METRIC_STATES);
 }
 
 /* Gathers tables by function, whatever their row numbers are. Rows that a table lists are kept even
@@ -454,6 +453,7 @@ void fm_flat_merge(struct fm_flat *flat, const struct fm_flat *extra)
     if (flat->edges.len)
         qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
     flat->sampled |= extra->sampled;
+    flat->columns |= extra->columns;
     fm_map_release(&g.row_index);
     fm_map_release(&g.edge_index);
     fm_vec_release(&g.rows);

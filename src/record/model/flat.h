@@ -9,10 +9,10 @@
  * and on an edge: the callee's calls, self and total time when called from that caller; `primitive`
  * and `total_ns` count only while the same edge is not active already.
  *
- * Of samples (SAMPLES and STATE_* of the nodes) a row has those that ended in the function, and
- * those in which it was on the stack at all; recursion counts a sample once. In a table of calls
- * they add no time: a thread that was only sampled in a process whose calls were recorded
- * (asyncio's tasks) gives its samples alone.
+ * Every other metric is there as model/metrics.h describes it: what is the function's own, and
+ * what it has together with its callees; of nested activations only the outermost counts. In a
+ * table of calls samples add no time: a thread that was only sampled in a process whose calls were
+ * recorded (asyncio's tasks) gives its samples alone.
  *
  * Rows with no entries of their own (frames that were open before recording began, e.g. inherited
  * by fork) are kept when they have time. Thread roots are no rows.
@@ -20,25 +20,85 @@
 #ifndef FM_MODEL_FLAT_H
 #define FM_MODEL_FLAT_H
 
+#include <stddef.h>
+
 #include "record/model/profile.h"
 
+/* Numbers by metric; those that every table has can be called by their names, too. The state_ns of
+ * a row are the states' part of it. */
 struct fm_flat_row {
     uint32_t func;
-    int64_t calls, primitive;
-    int64_t resumes; /* part of calls */
-    int64_t self_ns, total_ns;
-    int64_t min_ns, max_ns; /* 0 if unknown */
-    int64_t suspended_ns;
-    int64_t samples, total_samples; /* that ended here; in which it was on the stack */
-    int64_t state_ns[FM_STATE_COUNT], total_state_ns[FM_STATE_COUNT]; /* the same, as time */
+    int64_t primitive;
+    union {
+        int64_t self[FM_METRIC_COUNT];
+        struct {
+            int64_t calls;   /* resumes included */
+            int64_t resumes; /* part of calls */
+            int64_t self_ns;
+            int64_t min_ns, max_ns; /* 0 if unknown */
+            int64_t suspended_ns;
+            int64_t samples; /* that ended here */
+        };
+        struct {
+            int64_t before_states_[FM_METRIC_STATES];
+            int64_t state_ns[FM_STATE_COUNT];
+        };
+    };
+    union {
+        int64_t total[FM_METRIC_COUNT]; /* 0 where the metric has none */
+        struct {
+            int64_t before_total_[FM_METRIC_TOTAL];
+            int64_t total_ns;
+        };
+        struct {
+            int64_t before_total_samples_[FM_METRIC_SAMPLES];
+            int64_t total_samples; /* in which it was on the stack */
+        };
+        struct {
+            int64_t before_total_states_[FM_METRIC_STATES];
+            int64_t total_state_ns[FM_STATE_COUNT];
+        };
+    };
 };
 
+/* The same without states. */
 struct fm_flat_edge {
     uint32_t caller, callee; /* row numbers */
-    int64_t calls, primitive;
-    int64_t self_ns, total_ns;
-    int64_t samples, total_samples;
+    int64_t primitive;
+    union {
+        int64_t self[FM_METRIC_STATES];
+        struct {
+            int64_t calls, resumes_, self_ns, min_ns_, max_ns_, suspended_ns_, samples;
+        };
+    };
+    union {
+        int64_t total[FM_METRIC_STATES];
+        struct {
+            int64_t before_total_[FM_METRIC_TOTAL];
+            int64_t total_ns;
+        };
+        struct {
+            int64_t before_total_samples_[FM_METRIC_SAMPLES];
+            int64_t total_samples;
+        };
+    };
 };
+
+#define FM_FLAT_NAME(type, field, metric)                                                          \
+    _Static_assert(offsetof(struct type, field) ==                                                 \
+                       offsetof(struct type, self) + sizeof(int64_t) * FM_METRIC_##metric,         \
+                   "the name is that of the metric")
+FM_FLAT_NAME(fm_flat_row, calls, CALLS);
+FM_FLAT_NAME(fm_flat_row, resumes, RESUMES);
+FM_FLAT_NAME(fm_flat_row, self_ns, TOTAL);
+FM_FLAT_NAME(fm_flat_row, min_ns, MIN);
+FM_FLAT_NAME(fm_flat_row, max_ns, MAX);
+FM_FLAT_NAME(fm_flat_row, suspended_ns, SUSPENDED);
+FM_FLAT_NAME(fm_flat_row, samples, SAMPLES);
+FM_FLAT_NAME(fm_flat_edge, calls, CALLS);
+FM_FLAT_NAME(fm_flat_edge, self_ns, TOTAL);
+FM_FLAT_NAME(fm_flat_edge, samples, SAMPLES);
+#undef FM_FLAT_NAME
 
 struct fm_flat {
     FM_VEC(struct fm_flat_row) rows;   /* in order of function id */
@@ -47,6 +107,8 @@ struct fm_flat {
     bool states; /* … of Fathom's sampler: samples and states are there instead of calls. Not set
                     for a table of Python's sampler (pstats), where calls are samples */
     bool beside; /* samples and states are there beside calls, whose times are exact */
+    uint64_t columns; /* metrics that have a column of their own (FM_PLACE_COLUMN) and some number,
+                         a bit each */
 };
 
 /* Which part of a profile to add up; FM_NONE means all. */

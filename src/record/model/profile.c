@@ -21,61 +21,6 @@ struct fm_function_index {
     struct fm_map next_twin; /* function id of twin 0 → twin number to try next */
 };
 
-const char *fm_metric_name(enum fm_metric metric)
-{
-    static const char *const names[] = {
-#define X(name, title, unit, kind, self) title,
-        FM_METRIC_LIST(X)
-#undef X
-    };
-    return names[metric];
-}
-
-const char *fm_metric_unit(enum fm_metric metric)
-{
-    static const char *const units[] = {
-#define X(name, title, unit, kind, self) unit,
-        FM_METRIC_LIST(X)
-#undef X
-    };
-    return units[metric];
-}
-
-enum fm_metric_kind fm_metric_kind(enum fm_metric metric)
-{
-    static const enum fm_metric_kind kinds[] = {
-#define X(name, title, unit, kind, self) kind,
-        FM_METRIC_LIST(X)
-#undef X
-    };
-    return kinds[metric];
-}
-
-bool fm_metric_is_self(enum fm_metric metric)
-{
-    static const bool selves[] = {
-#define X(name, title, unit, kind, self) self,
-        FM_METRIC_LIST(X)
-#undef X
-    };
-    return selves[metric];
-}
-
-int64_t fm_metric_combine(enum fm_metric metric, int64_t a, int64_t b)
-{
-    switch (fm_metric_kind(metric)) {
-    case FM_COMBINE_MIN:
-        if (!a || !b)
-            return a ? a : b;
-        return a < b ? a : b;
-    case FM_COMBINE_MAX:
-        return a > b ? a : b;
-    case FM_COMBINE_SUM:
-        break;
-    }
-    return fm_sum(a, b);
-}
-
 struct fm_profile *fm_profile_new(void)
 {
     struct fm_profile *p = fm_calloc(1, sizeof *p);
@@ -259,6 +204,51 @@ void fm_profile_add(struct fm_profile *p, enum fm_metric metric, uint32_t node, 
     if (!c->data)
         c->data = fm_calloc(p->column_cap, sizeof *c->data);
     c->data[node] = fm_metric_combine(metric, c->data[node], value);
+}
+
+static int64_t *column_copy(const struct fm_profile *p, enum fm_metric metric)
+{
+    int64_t *copy = fm_calloc(p->nodes.len + 1, sizeof *copy);
+    if (p->columns[metric].data)
+        memcpy(copy, p->columns[metric].data, p->nodes.len * sizeof *copy);
+    return copy;
+}
+
+int64_t *fm_profile_selves_new(const struct fm_profile *p, enum fm_metric metric)
+{
+    int64_t *selves = column_copy(p, metric);
+    const int64_t *totals = p->columns[metric].data;
+    if (!totals || fm_metric_info(metric)->scope != FM_OF_CALLEES)
+        return selves;
+    for (size_t i = 0; i < p->nodes.len; i++) {
+        uint32_t parent = p->nodes.data[i].parent;
+        if (parent != FM_NONE)
+            selves[parent] =
+                fm_sum(selves[parent], totals[i] == INT64_MIN ? INT64_MAX : -totals[i]);
+    }
+    return selves;
+}
+
+int64_t *fm_profile_totals_new(const struct fm_profile *p, enum fm_metric metric)
+{
+    int64_t *totals = column_copy(p, metric);
+    if (!p->columns[metric].data || !fm_metric_is_self(metric))
+        return totals;
+    for (size_t i = p->nodes.len; i-- > 0;) {
+        uint32_t parent = p->nodes.data[i].parent;
+        if (parent != FM_NONE)
+            totals[parent] = fm_metric_combine(metric, totals[parent], totals[i]);
+    }
+    return totals;
+}
+
+uint64_t fm_profile_columns(const struct fm_profile *p)
+{
+    uint64_t columns = 0;
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        if (p->columns[m].data && fm_metric_info((enum fm_metric)m)->place == FM_PLACE_COLUMN)
+            columns |= (uint64_t)1 << m;
+    return columns;
 }
 
 /* ---- notes and facts ---- */

@@ -23,6 +23,7 @@
 #include "base/strings.h"
 #include "base/vec.h"
 #include "record/model/lines.h"
+#include "record/model/metrics.h"
 #include "record/model/samples.h"
 
 #define FM_NONE UINT32_MAX /* no node, no function, no parent */
@@ -49,47 +50,6 @@ struct fm_function {
     uint32_t file;     /* as the program saw it; "" for C functions */
     uint32_t twin;     /* 0, or n for the n-th other function with the same file, line, qualname */
 };
-
-/* What one metric is; the numbers of the metrics are fixed, see the list. */
-enum fm_metric_kind { FM_COMBINE_SUM = 0, FM_COMBINE_MIN = 1, FM_COMBINE_MAX = 2 };
-
-/*        name           column title   unit    combine          of the node itself, not its callees */
-/* clang-format off */
-#define FM_METRIC_LIST(X)                                                                          \
-    X(CALLS,            "calls",        "",     FM_COMBINE_SUM, 0) /* entries from the caller */   \
-    X(RESUMES,          "resumes",      "",     FM_COMBINE_SUM, 0) /* re-entries of generators */  \
-    X(TOTAL,            "total",        "ns",   FM_COMBINE_SUM, 0) /* wall time with callees */    \
-    X(MIN,              "min",          "ns",   FM_COMBINE_MIN, 0) /* shortest entry */            \
-    X(MAX,              "max",          "ns",   FM_COMBINE_MAX, 0) /* longest entry */             \
-    X(SUSPENDED,        "suspended",    "ns",   FM_COMBINE_SUM, 0) /* between yield and resume */  \
-    X(SAMPLES,          "samples",      "",     FM_COMBINE_SUM, 1) /* that ended here */           \
-    X(STATE_PYTHON,     "python",       "ns",   FM_COMBINE_SUM, 1) /* the states of states.h, */   \
-    X(STATE_C,          "c",            "ns",   FM_COMBINE_SUM, 1) /* in its order */              \
-    X(STATE_GIL,        "gil",          "ns",   FM_COMBINE_SUM, 1)                                 \
-    X(STATE_LOCK,       "lock",         "ns",   FM_COMBINE_SUM, 1)                                 \
-    X(STATE_DISK,       "disk",         "ns",   FM_COMBINE_SUM, 1)                                 \
-    X(STATE_NETWORK,    "network",      "ns",   FM_COMBINE_SUM, 1)                                 \
-    X(STATE_SLEEP,      "sleep",        "ns",   FM_COMBINE_SUM, 1)                                 \
-    X(STATE_OTHER,      "other",        "ns",   FM_COMBINE_SUM, 1)
-/* clang-format on */
-
-enum fm_metric {
-#define X(name, title, unit, kind, self) FM_METRIC_##name,
-    FM_METRIC_LIST(X)
-#undef X
-        FM_METRIC_COUNT
-};
-
-const char *fm_metric_name(enum fm_metric metric);
-const char *fm_metric_unit(enum fm_metric metric);
-enum fm_metric_kind fm_metric_kind(enum fm_metric metric);
-/* Is the number of a node its own alone? Otherwise it includes the node's callees. */
-bool fm_metric_is_self(enum fm_metric metric);
-
-static inline enum fm_metric fm_metric_of_state(enum fm_state state)
-{
-    return (enum fm_metric)(FM_METRIC_STATE_PYTHON + (int)state);
-}
 
 struct fm_node {
     uint32_t parent; /* FM_NONE for the root of a thread */
@@ -219,10 +179,15 @@ static inline int64_t fm_sum(int64_t a, int64_t b)
 }
 
 int64_t fm_profile_value(const struct fm_profile *p, enum fm_metric metric, uint32_t node);
-/* Two numbers of one metric as one (for min, 0 means none yet). */
-int64_t fm_metric_combine(enum fm_metric metric, int64_t a, int64_t b);
-/* Combine `value` into the node's number as the metric's kind says (sum; min: 0 means none yet). */
+/* Combine `value` into the node's number as the metric's kind says. */
 void fm_profile_add(struct fm_profile *p, enum fm_metric metric, uint32_t node, int64_t value);
+
+/* A metric by node: what is the node's own, and what it has together with its callees (model/metrics.h
+ * says which of both is recorded). Caller frees. */
+int64_t *fm_profile_selves_new(const struct fm_profile *p, enum fm_metric metric);
+int64_t *fm_profile_totals_new(const struct fm_profile *p, enum fm_metric metric);
+/* The metrics (a bit each) that are recorded and have a column of their own in every table. */
+uint64_t fm_profile_columns(const struct fm_profile *p);
 
 void fm_profile_note(struct fm_profile *p, uint32_t process, const char *kind, uint64_t count,
                      const char *text);

@@ -117,7 +117,9 @@ static void forget_values(int64_t *const *columns, uint32_t count)
 static int compare_late(const void *a, const void *b)
 {
     const struct fm_late_value *x = a, *y = b;
-    return x->node < y->node ? -1 : x->node > y->node;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* Values of nodes that were written before: a block per stretch of nodes that lie close together. */
@@ -330,7 +332,9 @@ void fm_recorder_value(struct fm_recorder *r, enum fm_metric metric, uint32_t co
         *to = fm_metric_combine(metric, *to, value);
         return;
     }
-    fm_vec_push(&r->late, ((struct fm_late_value){ context, (uint32_t)metric, value }));
+    _Static_assert(FM_METRIC_COUNT <= 256 && LATE_MAX < 1 << 24, "both fit");
+    fm_vec_push(&r->late, ((struct fm_late_value){ context, (uint32_t)metric & 0xff,
+                                                   (uint32_t)r->late.len & 0xffffff, value }));
     if (r->late.len == LATE_MAX)
         fm_recorder_write(r);
 }

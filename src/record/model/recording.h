@@ -35,7 +35,9 @@ enum fm_recorder_table {
 };
 
 struct fm_late_value {
-    uint32_t node, metric;
+    uint32_t node;
+    uint32_t metric : 8,
+        order : 24; /* order: in which they came, for those that the last one sets */
     int64_t value;
 };
 

@@ -132,8 +132,8 @@ static void drop_calls(struct fm_profile *p)
     for (uint32_t i = 0; i < p->nodes.len; i++) {
         if (!is_sampled(p, p->threads.data[p->nodes.data[i].thread].process))
             continue;
-        for (int m = 0; m < FM_METRIC_SAMPLES; m++)
-            if (p->columns[m].data)
+        for (int m = 0; m < FM_METRIC_COUNT; m++)
+            if (p->columns[m].data && fm_metric_info((enum fm_metric)m)->origin != FM_SAMPLED)
                 p->columns[m].data[i] = 0;
     }
     for (size_t i = 0; i < p->processes.len; i++) {

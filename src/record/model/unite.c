@@ -167,9 +167,10 @@ static void unite_trees(struct unite *u)
                 *at = fm_profile_node(u->into, place[node->parent], u->functions[node->func]);
             place[i] = *at;
         }
-        for (int m = is_exact(u, thread) ? FM_METRIC_SAMPLES : 0; m < FM_METRIC_COUNT; m++)
-            fm_profile_add(u->into, (enum fm_metric)m, place[i],
-                           fm_profile_value(from, (enum fm_metric)m, i));
+        for (int m = 0; m < FM_METRIC_COUNT; m++)
+            if (!is_exact(u, thread) || fm_metric_info((enum fm_metric)m)->origin == FM_SAMPLED)
+                fm_profile_add(u->into, (enum fm_metric)m, place[i],
+                               fm_profile_value(from, (enum fm_metric)m, i));
     }
 }
 

@@ -136,7 +136,7 @@ static void print_file(const struct fm_report *r, const struct fm_annotation *a,
 void fm_report_annotate(const struct fm_report *r)
 {
     struct fm_annotation a;
-    enum fm_time_unit unit = r->view.unit == FM_UNIT_AUTO ? FM_UNIT_S : r->view.unit;
+    enum fm_time_unit unit = r->view.unit == FM_TIME_AUTO ? FM_TIME_S : r->view.unit;
     struct fm_scale scale = fm_scale_for(unit, 0);
     fm_annotation_init(&a, r);
     for (size_t i = 0; i < a.files.len; i++) {

@@ -16,6 +16,7 @@ void fm_branches_init(struct fm_branches *b, const struct fm_profile *p)
 {
     size_t n = p->nodes.len;
     b->p = p;
+    fm_node_numbers_init(&b->numbers, p);
     b->children = fm_calloc(n, sizeof *b->children);
     b->start = fm_calloc(n + 2, sizeof *b->start);
     b->total_ns = fm_calloc(n, sizeof *b->total_ns);
@@ -50,6 +51,7 @@ void fm_branches_release(struct fm_branches *b)
     free(b->start);
     free(b->total_ns);
     free(b->self_ns);
+    fm_node_numbers_release(&b->numbers);
 }
 
 bool fm_branches_shows(const struct fm_profile *p, const struct fm_flat_scope *scope,

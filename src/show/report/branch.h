@@ -6,6 +6,7 @@
 #define FM_REPORT_BRANCH_H
 
 #include "record/model/flat.h"
+#include "show/report/metric.h"
 
 struct fm_branches {
     const struct fm_profile *p;
@@ -13,6 +14,7 @@ struct fm_branches {
     uint32_t *start;    /* per node, and one behind the last */
     int64_t *total_ns;  /* of a root: the sum of its children */
     int64_t *self_ns;
+    struct fm_node_numbers numbers; /* of the metrics that have a column of their own */
 };
 
 void fm_branches_init(struct fm_branches *b, const struct fm_profile *p);

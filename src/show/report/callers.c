@@ -5,6 +5,7 @@
  */
 #include "record/model/label.h"
 #include "show/report/edges.h"
+#include "show/report/metric.h"
 #include "show/report/number.h"
 
 static void add_columns(struct fm_table *t, const struct fm_report *r, enum fm_direction direction)
@@ -13,6 +14,7 @@ static void add_columns(struct fm_table *t, const struct fm_report *r, enum fm_d
     fm_table_column(t, "self", FM_TABLE_RIGHT);
     fm_table_column(t, "total", FM_TABLE_RIGHT);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
+    fm_metric_columns(t, r->flat->columns);
     fm_table_column(t,
                     direction == FM_CALLERS ? "function ← its callers" : "function → its callees",
                     FM_TABLE_FLEXIBLE);
@@ -28,6 +30,7 @@ static void add_function(struct fm_table *t, const struct fm_report *r, uint32_t
     fm_table_cell(t, FM_COLOR_BOLD, fm_number_time(text, f->self_ns));
     fm_table_cell(t, FM_COLOR_BOLD, fm_number_time(text, f->total_ns));
     fm_table_cell(t, FM_COLOR_NONE, "");
+    fm_metric_cells(t, r->flat->columns, f->self, f->total);
     fm_table_cell_pair(t, FM_COLOR_BOLD, fm_names_function(r->names, row),
                        fm_names_place(r->names, row));
 }
@@ -47,6 +50,7 @@ static void add_edge(struct fm_table *t, const struct fm_report *r, const struct
     fm_table_cell(t, FM_COLOR_NONE, counts_only ? "" : fm_number_time(text, e->total_ns));
     fm_table_cell(t, fm_color_heat((double)e->total_ns, (double)whole_ns),
                   fm_number_percent(text, (double)e->total_ns, (double)whole_ns));
+    fm_metric_cells(t, r->flat->columns, e->self, e->total);
     fm_table_cell_branch(t, FM_COLOR_NAME, arrow, fm_names_function(r->names, other),
                          fm_names_place(r->names, other));
 }
@@ -68,6 +72,7 @@ static void add_rest(struct fm_table *t, const struct fm_report *r, const struct
     fm_table_cell(t, FM_COLOR_DIM, fm_number_time(text, self_ns));
     fm_table_cell(t, FM_COLOR_DIM, "");
     fm_table_cell(t, FM_COLOR_DIM, "");
+    fm_metric_cells_empty(t, r->flat->columns);
     fm_table_cell(t, FM_COLOR_DIM, name.data);
 }
 

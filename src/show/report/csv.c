@@ -19,6 +19,7 @@ static void put_rows(const struct fm_report *r)
           r->out);
     if (r->flat->beside)
         fputs(",samples,total_samples", r->out);
+    fm_csv_put_metric_titles(r->out, r->flat->columns);
     if (r->flat->beside)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
@@ -32,10 +33,11 @@ static void put_rows(const struct fm_report *r)
         fm_csv_put_seconds(r, f->min_ns);
         fm_csv_put_seconds(r, f->max_ns);
         fm_csv_put_seconds(r, f->suspended_ns);
-        if (r->flat->beside) {
+        if (r->flat->beside)
             fprintf(r->out, ",%lld,%lld", (long long)f->samples, (long long)f->total_samples);
+        fm_csv_put_metrics(r->out, r->flat->columns, f->self, f->total);
+        if (r->flat->beside)
             fm_csv_put_states(r, f->state_ns);
-        }
         fputs("\r\n", r->out);
     }
 }
@@ -50,6 +52,7 @@ static void put_edge(const struct fm_report *r, const struct fm_flat_edge *e)
             (long long)(sampled ? e->total_samples : e->primitive));
     fm_csv_put_seconds(r, e->self_ns);
     fm_csv_put_seconds(r, e->total_ns);
+    fm_csv_put_metrics(r->out, r->flat->columns, e->self, e->total);
     fputs("\r\n", r->out);
 }
 
@@ -58,8 +61,10 @@ static void put_edges(const struct fm_report *r, enum fm_direction direction)
     struct fm_edges edges;
     fm_edges_init(&edges, r->flat, direction);
     fprintf(r->out,
-            "caller,caller_file,caller_line,callee,callee_file,callee_line,%s,self_s,total_s\r\n",
+            "caller,caller_file,caller_line,callee,callee_file,callee_line,%s,self_s,total_s",
             r->flat->states ? "samples,total_samples" : "calls,primitive_calls");
+    fm_csv_put_metric_titles(r->out, r->flat->columns);
+    fputs("\r\n", r->out);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         size_t n;
         struct fm_flat_edge *all = fm_edges_of(&edges, r->selection.rows.data[i], &n);
@@ -94,6 +99,9 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
     fm_csv_put_seconds(r, b->total_ns[step->node]);
     if (r->flat->beside)
         fprintf(r->out, ",%lld", (long long)fm_profile_value(b->p, FM_METRIC_SAMPLES, step->node));
+    int64_t self[FM_METRIC_COUNT], total[FM_METRIC_COUNT];
+    fm_node_numbers_get(&b->numbers, step->node, self, total);
+    fm_csv_put_metrics(r->out, b->numbers.metrics, self, total);
     if (r->flat->states || r->flat->beside) {
         int64_t states[FM_STATE_COUNT];
         fm_states_of_node(b->p, step->node, states);
@@ -111,6 +119,7 @@ static void put_tree(const struct fm_report *r)
             r->flat->states ? "samples" : "calls,resumes");
     if (r->flat->beside)
         fputs(",samples", r->out);
+    fm_csv_put_metric_titles(r->out, b.numbers.metrics);
     if (r->flat->states || r->flat->beside)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);

@@ -4,6 +4,7 @@
 #include "base/clean.h"
 #include "show/report/branch.h"
 #include "show/report/csv_text.h"
+#include "show/report/metric.h"
 #include "show/report/places.h"
 #include "show/report/sampling.h"
 
@@ -73,6 +74,7 @@ void fm_csv_put_sampled(const struct fm_report *r)
     for (size_t i = 0; i < r->flat->rows.len; i++)
         all = fm_sum(all, r->flat->rows.data[i].samples);
     fputs("function,file,line,samples,total_samples,self_error,self_s,total_s", r->out);
+    fm_csv_put_metric_titles(r->out, r->flat->columns);
     fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
@@ -82,6 +84,7 @@ void fm_csv_put_sampled(const struct fm_report *r)
                 fm_sampling_error_of(&sampling, f->samples, all));
         fm_csv_put_seconds(r, f->self_ns);
         fm_csv_put_seconds(r, f->total_ns);
+        fm_csv_put_metrics(r->out, r->flat->columns, f->self, f->total);
         fm_csv_put_states(r, f->state_ns);
         fputs("\r\n", r->out);
     }

@@ -2,12 +2,14 @@
  * The table of functions: where the time went.
  *
  * Shares are of all time recorded in the processes and threads shown: the sum of all self times.
- * Columns about generators and coroutines appear only when a row has something to say there.
+ * Columns about generators and coroutines appear only when a row has something to say there, those
+ * of further metrics when the recording has.
  *
  * Of samples there are no calls; instead there is how many ended in the function, how far the share
  * may be off, and what the threads were doing then. Where both were recorded, calls and times are
  * exact and the samples add what the threads were doing.
  */
+#include "show/report/metric.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
 #include "show/report/sampling.h"
@@ -41,6 +43,7 @@ static void add_row(struct fm_table *t, const struct fm_report *r, uint32_t row,
         fm_table_cell(t, FM_COLOR_NONE,
                       f->suspended_ns ? fm_number_time(text, f->suspended_ns) : "");
     }
+    fm_metric_cells(t, r->flat->columns, f->self, f->total);
     if (r->flat->beside)
         fm_states_cell(t, f->state_ns);
     fm_table_cell_pair(t, FM_COLOR_NAME, fm_names_function(r->names, row),
@@ -74,6 +77,7 @@ static void add_sampled_row(struct fm_table *t, const struct fm_report *r, uint3
     add_time(t, f->total_ns);
     add_percent(t, f->total_ns, all_ns);
     fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, f->samples));
+    fm_metric_cells(t, r->flat->columns, f->self, f->total);
     fm_states_cell(t, f->state_ns);
     fm_table_cell_pair(t, FM_COLOR_NAME, fm_names_function(r->names, row),
                        fm_names_place(r->names, row));
@@ -94,6 +98,7 @@ static void report_sampled(const struct fm_report *r)
     fm_table_column(&t, "total", FM_TABLE_RIGHT);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
     fm_table_column(&t, "samples", FM_TABLE_OPTIONAL);
+    fm_metric_columns(&t, r->flat->columns);
     fm_table_column(&t, "states", FM_TABLE_LEFT);
     fm_table_column(&t, "function", FM_TABLE_FLEXIBLE);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
@@ -133,6 +138,7 @@ void fm_report_functions(const struct fm_report *r)
         fm_table_column(&t, "resumes", FM_TABLE_RIGHT);
         fm_table_column(&t, "suspended", FM_TABLE_RIGHT);
     }
+    fm_metric_columns(&t, r->flat->columns);
     if (r->flat->beside)
         fm_table_column(&t, "states", FM_TABLE_LEFT);
     fm_table_column(&t, "function", FM_TABLE_FLEXIBLE);

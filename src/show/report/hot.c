@@ -22,6 +22,8 @@ static double rank_by(enum fm_sort_field field, const struct fm_line *row)
     case FM_SORT_SUSPENDED:
         return (double)row->suspended_ns;
     default:
+        if (field >= FM_SORT_METRICS + 2 * FM_METRIC_STATES)
+            return (double)row->state_ns[(field - FM_SORT_METRICS) / 2 - FM_METRIC_STATES];
         return (double)row->self_ns;
     }
 }

@@ -38,6 +38,7 @@ static void add_edges(struct json_page *page, const struct fm_edges *edges, uint
             fm_json_add_member(out, "self_ns", all[i].self_ns);
             fm_json_add_member(out, "total_ns", all[i].total_ns);
         }
+        fm_json_add_metrics(out, r->flat->columns, all[i].self, all[i].total);
         if (r->flat->states || r->flat->beside) {
             fm_json_add_member(out, "samples", all[i].samples);
             fm_json_add_member(out, "total_samples", all[i].total_samples);
@@ -80,6 +81,7 @@ static void add_rows(struct json_page *page, enum fm_part part)
         fm_json_add_member(out, "min_ns", f->min_ns);
         fm_json_add_member(out, "max_ns", f->max_ns);
         fm_json_add_member(out, "suspended_ns", f->suspended_ns);
+        fm_json_add_metrics(out, r->flat->columns, f->self, f->total);
         if (r->flat->states || r->flat->beside || part == FM_PART_STATES)
             add_samples(page, f);
         if (with_edges)
@@ -114,6 +116,9 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
     fm_json_add_member(out, "total_ns", b->total_ns[step->node]);
     fm_json_add_member(out, "suspended_ns",
                        fm_profile_value(b->p, FM_METRIC_SUSPENDED, step->node));
+    int64_t self[FM_METRIC_COUNT], total[FM_METRIC_COUNT];
+    fm_node_numbers_get(&b->numbers, step->node, self, total);
+    fm_json_add_metrics(out, b->numbers.metrics, self, total);
     if (page->r->flat->states || page->r->flat->beside) {
         int64_t states[FM_STATE_COUNT];
         fm_states_of_node(b->p, step->node, states);

@@ -20,9 +20,9 @@ static const struct {
     double ns;
     int digits_max; /* down to a nanosecond */
 } units[] = {
-    [FM_UNIT_AUTO] = { "auto", "", 0, 0 }, [FM_UNIT_S] = { "s", "s", 1e9, 9 },
-    [FM_UNIT_MS] = { "ms", "ms", 1e6, 6 }, [FM_UNIT_US] = { "us", "µs", 1e3, 3 },
-    [FM_UNIT_NS] = { "ns", "ns", 1, 0 },
+    [FM_TIME_AUTO] = { "auto", "", 0, 0 }, [FM_TIME_S] = { "s", "s", 1e9, 9 },
+    [FM_TIME_MS] = { "ms", "ms", 1e6, 6 }, [FM_TIME_US] = { "us", "µs", 1e3, 3 },
+    [FM_TIME_NS] = { "ns", "ns", 1, 0 },
 };
 
 int fm_time_unit_parse(enum fm_time_unit *unit, const char *text, struct fm_error *err)
@@ -113,12 +113,12 @@ struct fm_line_columns fm_line_columns_for(const struct fm_line_columns *asked,
 
 struct fm_scale fm_scale_for(enum fm_time_unit unit, double max_ns)
 {
-    bool fixed = unit != FM_UNIT_AUTO;
+    bool fixed = unit != FM_TIME_AUTO;
     if (!fixed) {
-        unit = max_ns >= 1e9   ? FM_UNIT_S
-               : max_ns >= 1e6 ? FM_UNIT_MS
-               : max_ns >= 1e3 ? FM_UNIT_US
-                               : FM_UNIT_NS;
+        unit = max_ns >= 1e9   ? FM_TIME_S
+               : max_ns >= 1e6 ? FM_TIME_MS
+               : max_ns >= 1e3 ? FM_TIME_US
+                               : FM_TIME_NS;
     }
     struct fm_scale scale = { units[unit].ns, units[unit].shown, 3 };
     /* A unit that is large for these numbers: enough digits for three that count. */
@@ -211,7 +211,7 @@ static bool is_of_visits(enum fm_line_column column)
 static struct fm_scale scale_between(enum fm_time_unit unit, double min_ns, double max_ns)
 {
     struct fm_scale scale = fm_scale_for(unit, max_ns);
-    while (unit == FM_UNIT_AUTO && scale.unit_ns > 1e3 && min_ns > 0 &&
+    while (unit == FM_TIME_AUTO && scale.unit_ns > 1e3 && min_ns > 0 &&
            min_ns < scale.unit_ns / 1000) {
         struct fm_scale finer = fm_scale_for(unit, scale.unit_ns / 1000);
         if (max_ns / finer.unit_ns >= 1e5)

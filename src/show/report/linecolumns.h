@@ -36,7 +36,7 @@ enum fm_line_column {
         FM_LINE_COLUMN_COUNT
 };
 
-enum fm_time_unit { FM_UNIT_AUTO, FM_UNIT_S, FM_UNIT_MS, FM_UNIT_US, FM_UNIT_NS };
+enum fm_time_unit { FM_TIME_AUTO, FM_TIME_S, FM_TIME_MS, FM_TIME_US, FM_TIME_NS };
 
 /* A list of columns, each at most once. */
 struct fm_line_columns {

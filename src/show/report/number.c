@@ -40,6 +40,20 @@ char *fm_number_time(char *out, int64_t ns)
     return out;
 }
 
+char *fm_number_bytes(char *out, int64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    double value = (double)bytes, size = fabs(value);
+    size_t unit = 0;
+    if (bytes == 0)
+        return strcpy(out, "0");
+    for (; unit + 1 < sizeof units / sizeof units[0] && size >= 999.5; unit++, value /= 1024)
+        size /= 1024;
+    int digits = !unit || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+    snprintf(out, FM_NUMBER_BYTES, "%.*f %s", digits, value, units[unit]);
+    return out;
+}
+
 char *fm_number_count(char *out, int64_t count)
 {
     char digits[24];

@@ -13,6 +13,9 @@
 /* "1.234 s", "12.3 ms", "456 µs", "78 ns", "2 h 05 min"; "0" for nothing. */
 char *fm_number_time(char *out, int64_t ns);
 
+/* "3.40 MiB", "512 B"; "0" for nothing. */
+char *fm_number_bytes(char *out, int64_t bytes);
+
 /* "12,345". */
 char *fm_number_count(char *out, int64_t count);
 

@@ -15,14 +15,17 @@
 #include "base/clean.h"
 #include "show/report/number.h"
 
-/* The keys. `title` is what pstats prints behind "Ordered by:". */
-static const struct sort_key {
+/* A key. `title` is what pstats prints behind "Ordered by:". */
+struct sort_key {
     const char *name;
     bool of_pstats;
     const char *title;
     int n;
     enum fm_sort_field fields[3];
-} keys[] = {
+};
+
+/* Those that are no metric by its own name; the last ones are not listed to people. */
+static const struct sort_key fixed_keys[] = {
     { "calls", true, "call count", 1, { FM_SORT_CALLS } },
     { "ncalls", true, "call count", 1, { FM_SORT_CALLS } },
     { "cumtime", true, "cumulative time", 1, { FM_SORT_TOTAL } },
@@ -44,15 +47,54 @@ static const struct sort_key {
     { "percall", false, "cumulative time per call", 1, { FM_SORT_PERCALL } },
     { "perhit", false, "cumulative time per call", 1, { FM_SORT_PERCALL } },
     { "hits", false, "call count", 1, { FM_SORT_CALLS } },
-    { "min", false, "shortest call", 1, { FM_SORT_MIN } },
-    { "max", false, "longest call", 1, { FM_SORT_MAX } },
-    { "resumes", false, "resume count", 1, { FM_SORT_RESUMES } },
-    { "suspended", false, "suspended time", 1, { FM_SORT_SUSPENDED } },
     { "-1", false, "standard name", 1, { FM_SORT_STDNAME } },
     { "0", false, "call count", 1, { FM_SORT_CALLS } },
     { "1", false, "internal time", 1, { FM_SORT_TIME } },
     { "2", false, "cumulative time", 1, { FM_SORT_TOTAL } },
 };
+#define UNLISTED 4
+
+typedef FM_VEC(struct sort_key) key_list;
+
+static bool has_key(const key_list *all, const char *name)
+{
+    for (size_t i = 0; i < all->len; i++)
+        if (strcmp(all->data[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The fixed ones, then the metrics. Caller releases. */
+static key_list keys_new(void)
+{
+    key_list all = { 0 };
+    for (size_t i = 0; i < FM_COUNT(fixed_keys); i++)
+        fm_vec_push(&all, fixed_keys[i]);
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        const struct fm_metric_info *info = fm_metric_info((enum fm_metric)m);
+        enum fm_sort_field own = (enum fm_sort_field)(FM_SORT_METRICS + 2 * m);
+        struct sort_key key = { info->name, false, info->title, 1, { own } };
+        struct sort_key total = {
+            info->total_name, false, info->total_title, 1, { (enum fm_sort_field)(own + 1) }
+        };
+        if (!has_key(&all, key.name))
+            fm_vec_push(&all, key);
+        if (info->place == FM_PLACE_COLUMN && fm_metric_has_total((enum fm_metric)m))
+            fm_vec_push(&all, total);
+    }
+    return all;
+}
+
+void fm_query_add_keys(struct fm_buffer *out)
+{
+    key_list all = keys_new();
+    for (size_t i = 0; i < all.len; i++) {
+        bool listed = i < FM_COUNT(fixed_keys) - UNLISTED || i >= FM_COUNT(fixed_keys);
+        if (listed)
+            fm_buffer_addf(out, "%s%s", i ? ", " : "", all.data[i].name);
+    }
+    fm_vec_release(&all);
+}
 
 void fm_query_release(struct fm_query *q)
 {
@@ -66,13 +108,14 @@ void fm_query_release(struct fm_query *q)
 }
 
 /* Look `word` up among pstats' keys or among all; on several meanings their names are gathered. */
-static const struct sort_key *look_up(const char *word, bool pstats_only, struct fm_buffer *several)
+static const struct sort_key *look_up(const key_list *keys, const char *word, bool pstats_only,
+                                      struct fm_buffer *several)
 {
     const struct sort_key *found = NULL;
     size_t len = strlen(word);
     bool ambiguous = false;
-    for (size_t i = 0; i < FM_COUNT(keys); i++) {
-        const struct sort_key *k = &keys[i];
+    for (size_t i = 0; i < keys->len; i++) {
+        const struct sort_key *k = &keys->data[i];
         if ((pstats_only && !k->of_pstats) || strncmp(k->name, word, len) != 0)
             continue;
         if (!k->name[len])
@@ -86,11 +129,11 @@ static const struct sort_key *look_up(const char *word, bool pstats_only, struct
     return ambiguous ? NULL : found;
 }
 
-static const struct sort_key *key_of(const char *word, struct fm_error *err)
+static const struct sort_key *key_of(const key_list *keys, const char *word, struct fm_error *err)
 {
     fm_autobuffer own = FM_BUFFER_INIT, all = FM_BUFFER_INIT, names = FM_BUFFER_INIT;
-    const struct sort_key *exact = look_up(word, false, &all);
-    const struct sort_key *k = *word ? look_up(word, true, &own) : NULL;
+    const struct sort_key *exact = look_up(keys, word, false, &all);
+    const struct sort_key *k = *word ? look_up(keys, word, true, &own) : NULL;
     if (exact && strcmp(exact->name, word) == 0)
         return exact;
     if (!k && !own.len)
@@ -102,27 +145,32 @@ static const struct sort_key *key_of(const char *word, struct fm_error *err)
                      own.len ? own.data : all.data);
         return NULL;
     }
-    for (size_t i = 0; i < FM_COUNT(keys) - 4; i++)
-        fm_buffer_addf(&names, "%s%s", i ? ", " : "", keys[i].name);
+    fm_query_add_keys(&names);
     fm_error_set(err, FM_BAD_QUERY, "there is no sort key \"%s\"; there are %s", word, names.data);
     return NULL;
 }
 
 int fm_query_sort(struct fm_query *q, const char *words, struct fm_error *err)
 {
+    key_list keys = keys_new();
+    int status = 0;
     for (;;) {
         size_t len = strcspn(words, ",");
         fm_autofree char *word = fm_strndup(words, len);
-        const struct sort_key *k = key_of(word, err);
-        if (!k)
-            return err->status;
+        const struct sort_key *k = key_of(&keys, word, err);
+        if (!k) {
+            status = err->status;
+            break;
+        }
         for (int i = 0; i < k->n; i++)
             fm_vec_push(&q->sorts, k->fields[i]);
         fm_buffer_addf(&q->title, "%s%s", q->title.len ? ", " : "", k->title);
         if (!words[len])
-            return 0;
+            break;
         words += len + 1;
     }
+    fm_vec_release(&keys);
+    return status;
 }
 
 void fm_query_settle_time(struct fm_query *q)
@@ -204,6 +252,12 @@ static int64_t count_of(const struct fm_flat_row *r, int64_t calls)
     return calls ? calls : r->samples;
 }
 
+static int64_t metric_of(enum fm_sort_field field, const struct fm_flat_row *r)
+{
+    int metric = (field - FM_SORT_METRICS) / 2;
+    return (field - FM_SORT_METRICS) % 2 ? r->total[metric] : r->self[metric];
+}
+
 static int compare_field(enum fm_sort_field field, struct fm_names *names,
                          const struct fm_flat_row *a, const struct fm_flat_row *b, uint32_t x,
                          uint32_t y)
@@ -218,16 +272,8 @@ static int compare_field(enum fm_sort_field field, struct fm_names *names,
         return compare_ints(a->self_ns, b->self_ns);
     case FM_SORT_TOTAL:
         return compare_ints(a->total_ns, b->total_ns);
-    case FM_SORT_MIN:
-        return compare_ints(a->min_ns, b->min_ns);
-    case FM_SORT_MAX:
-        return compare_ints(a->max_ns, b->max_ns);
     case FM_SORT_PERCALL:
         return compare_numbers(per_call(a), per_call(b));
-    case FM_SORT_RESUMES:
-        return compare_ints(a->resumes, b->resumes);
-    case FM_SORT_SUSPENDED:
-        return compare_ints(a->suspended_ns, b->suspended_ns);
     case FM_SORT_LINE:
         return compare_ints(fm_names_line(names, y), fm_names_line(names, x));
     /* UTF-8 compares like the characters it stands for. */
@@ -237,8 +283,9 @@ static int compare_field(enum fm_sort_field field, struct fm_names *names,
         return strcmp(fm_names_name(names, x), fm_names_name(names, y));
     case FM_SORT_STDNAME:
         return strcmp(fm_names_std(names, x), fm_names_std(names, y));
+    default:
+        return compare_ints(metric_of(field, a), metric_of(field, b));
     }
-    return 0;
 }
 
 struct context {
@@ -281,7 +328,7 @@ static int64_t first_number(enum fm_sort_field field, const struct fm_flat_row *
     case FM_SORT_TOTAL:
         return r->total_ns;
     default:
-        return 0;
+        return field >= FM_SORT_METRICS ? metric_of(field, r) : 0;
     }
 }
 
@@ -330,13 +377,11 @@ static void sort_rows(const struct fm_query *q, const struct fm_flat *flat, stru
 
 static struct fm_flat_row row_of_edge(const struct fm_flat_edge *e)
 {
-    return (struct fm_flat_row){
-        .calls = e->calls,
-        .primitive = e->primitive,
-        .self_ns = e->self_ns,
-        .total_ns = e->total_ns,
-        .samples = e->total_samples,
-    };
+    struct fm_flat_row row = { .primitive = e->primitive };
+    memcpy(row.self, e->self, sizeof e->self);
+    memcpy(row.total, e->total, sizeof e->total);
+    row.samples = e->total_samples;
+    return row;
 }
 
 static int compare_edges(const void *a, const void *b, void *data)

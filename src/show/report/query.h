@@ -2,7 +2,8 @@
  * Which rows of a table to show, and in which order: sort keys and restrictions, as pstats has them
  * and then some.
  *
- * A sort key may be shortened to any beginning that means one thing only; a beginning that is
+ * Every metric is a key by its name, and "total_…" if it has a total, but where pstats means
+ * something else by that word. A sort key may be shortened to any beginning that means one thing only; a beginning that is
  * unique among pstats' own keys keeps its meaning there. Restrictions apply one after the other: a
  * whole number keeps that many rows, a fraction that share of them (rounded as pstats rounds), and
  * anything else is a regular expression searched for in the standard name.
@@ -21,15 +22,16 @@ enum fm_sort_field {
     FM_SORT_TIME, /* pstats' "time": as self, unless fm_query_settle_time says otherwise */
     FM_SORT_SELF,
     FM_SORT_TOTAL,
-    FM_SORT_MIN,
-    FM_SORT_MAX,
     FM_SORT_PERCALL, /* total time per primitive call */
-    FM_SORT_RESUMES,
-    FM_SORT_SUSPENDED,
     FM_SORT_FILE,
     FM_SORT_LINE,
     FM_SORT_NAME,
     FM_SORT_STDNAME,
+    FM_SORT_METRICS, /* of every metric what is its own, and its total behind it */
+    FM_SORT_MIN = FM_SORT_METRICS + 2 * FM_METRIC_MIN,
+    FM_SORT_MAX = FM_SORT_METRICS + 2 * FM_METRIC_MAX,
+    FM_SORT_SUSPENDED = FM_SORT_METRICS + 2 * FM_METRIC_SUSPENDED,
+    FM_SORT_LAST = FM_SORT_METRICS + 2 * FM_METRIC_COUNT - 1,
 };
 
 enum fm_restriction_kind { FM_RESTRICT_COUNT, FM_RESTRICT_FRACTION, FM_RESTRICT_PATTERN };
@@ -57,6 +59,9 @@ void fm_query_release(struct fm_query *q);
 
 /* Add sort keys, separated by commas. FM_BAD_QUERY if one is unknown or ambiguous. */
 int fm_query_sort(struct fm_query *q, const char *keys, struct fm_error *err);
+
+/* The names of all keys, for people. */
+void fm_query_add_keys(struct fm_buffer *out);
 
 /* Let "time" mean time with callees, as it does in tables of lines. */
 void fm_query_settle_time(struct fm_query *q);

@@ -256,15 +256,6 @@ void fm_sampling_describe_cost(const struct fm_sampling *s, struct fm_buffer *ou
 
 /* ---- states ---- */
 
-const char *fm_state_word(enum fm_state state)
-{
-    static const char *const words[] = {
-        "py", "C", "gil", "lock", "disk", "net", "sleep", "other"
-    };
-    _Static_assert(FM_COUNT(words) == FM_STATE_COUNT, "a word for every state");
-    return words[state];
-}
-
 void fm_states_add(int64_t to[FM_STATE_COUNT], const int64_t state_ns[FM_STATE_COUNT])
 {
     for (int s = 0; s < FM_STATE_COUNT; s++)
@@ -333,7 +324,7 @@ char *fm_states_write_bar(char *out, const int64_t state_ns[FM_STATE_COUNT])
     }
     for (int s = 0; s < FM_STATE_COUNT; s++)
         for (int i = 0; i < cells[s]; i++)
-            out[len++] = fm_state_word((enum fm_state)s)[0];
+            out[len++] = fm_state_info((enum fm_state)s)->letter;
     out[len] = '\0';
     return out;
 }
@@ -341,9 +332,6 @@ char *fm_states_write_bar(char *out, const int64_t state_ns[FM_STATE_COUNT])
 void fm_states_print_legend(const struct fm_style *style, FILE *out,
                             const int64_t state_ns[FM_STATE_COUNT])
 {
-    static const char *const names[] = { "Python", "C code",  "GIL",   "lock",
-                                         "disk",   "network", "sleep", "other" };
-    _Static_assert(FM_COUNT(names) == FM_STATE_COUNT, "a name for every state");
     const char *between = "\nstates: ";
     if (!fm_states_as_bar(style) || fm_states_sum(state_ns) <= 0)
         return;
@@ -351,7 +339,8 @@ void fm_states_print_legend(const struct fm_style *style, FILE *out,
     for (int s = 0; s < FM_STATE_COUNT; s++) {
         if (state_ns[s] <= 0)
             continue;
-        fprintf(out, "%s%c %s", between, fm_state_word((enum fm_state)s)[0], names[s]);
+        const struct fm_state_info *state = fm_state_info((enum fm_state)s);
+        fprintf(out, "%s%c %s", between, state->letter, state->label);
         between = ", ";
     }
     fm_color_end(style, out, FM_COLOR_DIM);

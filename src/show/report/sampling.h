@@ -56,17 +56,13 @@ void fm_sampling_describe_cost(const struct fm_sampling *s, struct fm_buffer *ou
 
 /* ---- states ---- */
 
-/* "py", "C", "gil", "lock", "disk", "net", "sleep", "other": their first letters tell them apart.
- */
-const char *fm_state_word(enum fm_state state);
-
 void fm_states_add(int64_t to[FM_STATE_COUNT], const int64_t state_ns[FM_STATE_COUNT]);
 int64_t fm_states_sum(const int64_t state_ns[FM_STATE_COUNT]);
 
 /* "py 62 · C 20 · gil 18": percent of the sum, the largest first, three at most. */
 char *fm_states_write(char *out, const int64_t state_ns[FM_STATE_COUNT]);
 
-/* "pppppCCg": eight cells, each the first letter of a state's word. */
+/* "pppppCCg": eight cells, each the letter of a state. */
 #define FM_STATES_CELLS 8
 char *fm_states_write_bar(char *out, const int64_t state_ns[FM_STATE_COUNT]);
 /* A line that says what the letters stand for, those that occur in `state_ns`; nothing on a page

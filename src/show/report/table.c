@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clean.h"
+#include "record/model/states.h"
 #include "show/report/number.h"
 
 #define FLEXIBLE_MIN 24 /* a table on a very narrow terminal runs over */
@@ -20,25 +21,25 @@ static const char *const codes[] = {
     [FM_COLOR_STATES] = "",
 };
 
-/* By the first letter of a state's word. */
-static const char *state_code(char letter)
+/* The state that a piece of a cell begins with: its word before a share, or its letter in a bar. */
+static enum fm_ansi state_color(const char *text, size_t len, bool words)
 {
-    switch (letter) {
-    case 'p':
-        return "\033[32m";
-    case 'C':
-        return "\033[34m";
-    case 'g':
-        return "\033[31m";
-    case 'l':
-        return "\033[35m";
-    case 'd':
-        return "\033[33m";
-    case 'n':
-        return "\033[36m";
-    default:
-        return "\033[2m";
+    for (int s = 0; s < FM_STATE_COUNT; s++) {
+        const struct fm_state_info *state = fm_state_info((enum fm_state)s);
+        size_t word = strlen(state->word);
+        if (words ? word < len && text[word] == ' ' && memcmp(text, state->word, word) == 0
+                  : text[0] == state->letter)
+            return state->ansi;
     }
+    return FM_ANSI_DIM;
+}
+
+static void begin_state(FILE *out, enum fm_ansi color)
+{
+    if (color == FM_ANSI_DIM)
+        fputs(codes[FM_COLOR_DIM], out);
+    else
+        fprintf(out, "\033[3%dm", (int)color);
 }
 
 struct fm_style fm_style_for(FILE *out, enum fm_color_mode mode, int width)
@@ -215,7 +216,8 @@ static void print_states(const struct fm_table *t, FILE *out, const char *text, 
         size_t end = gap ? (size_t)(gap - text) : len;
         while (!words && end > at + 1 && text[end - 1] != text[at])
             end--;
-        fprintf(out, "%s%.*s\033[0m", state_code(text[at]), (int)(end - at), text + at);
+        begin_state(out, state_color(text + at, end - at, words));
+        fprintf(out, "%.*s\033[0m", (int)(end - at), text + at);
         if (gap)
             print_part(t, out, FM_COLOR_DIM, between, strlen(between));
         at = gap ? end + strlen(between) : end;

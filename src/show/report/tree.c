@@ -14,6 +14,7 @@ struct tree_page {
     uint32_t *row_of; /* by function: its row in the table, for its name */
     int64_t all_ns, least_ns;
     int64_t *samples; /* by node, callees included; NULL if there are none */
+    uint64_t metrics; /* that have a column of their own */
     bool calls;       /* are shown, perhaps beside samples */
     int indent_max;   /* deeper levels are marked by their number instead */
 };
@@ -57,6 +58,7 @@ static void show_hidden(struct tree_page *page, const struct fm_step *step)
         fm_table_cell(t, FM_COLOR_DIM, "");
     if (page->samples)
         fm_table_cell(t, FM_COLOR_DIM, "");
+    fm_metric_cells_empty(t, page->metrics);
     add_lines(page, &lines, step);
     snprintf(text, sizeof text, "%u more", step->hidden);
     fm_table_cell_branch(t, FM_COLOR_DIM, fm_buffer_text(&lines), text, "");
@@ -87,6 +89,9 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
                       step->depth && (calls || !page->samples) ? fm_number_count(text, calls) : "");
     if (page->samples)
         fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, page->samples[step->node]));
+    int64_t self_numbers[FM_METRIC_COUNT], total_numbers[FM_METRIC_COUNT];
+    fm_node_numbers_get(&b->numbers, step->node, self_numbers, total_numbers);
+    fm_metric_cells(t, page->metrics, self_numbers, total_numbers);
     add_lines(page, &lines, step);
     uint32_t row = page->row_of[node->func];
     if (!step->depth) {
@@ -101,26 +106,15 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
     }
 }
 
-static int64_t *samples_new(const struct fm_profile *p)
-{
-    int64_t *samples = fm_calloc(p->nodes.len, sizeof *samples);
-    for (uint32_t i = (uint32_t)p->nodes.len; i-- > 0;) {
-        uint32_t parent = p->nodes.data[i].parent;
-        samples[i] = fm_sum(samples[i], fm_profile_value(p, FM_METRIC_SAMPLES, i));
-        if (parent != FM_NONE)
-            samples[parent] = fm_sum(samples[parent], samples[i]);
-    }
-    return samples;
-}
-
 void fm_report_tree(const struct fm_report *r)
 {
     struct tree_page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
     struct fm_branches b;
     page.calls = !r->flat->states;
     if (r->flat->states || r->flat->beside)
-        page.samples = samples_new(r->p);
+        page.samples = fm_profile_totals_new(r->p, FM_METRIC_SAMPLES);
     fm_branches_init(&b, r->p);
+    page.metrics = b.numbers.metrics;
     page.row_of = fm_malloc(r->p->functions.len * sizeof *page.row_of);
     memset(page.row_of, 0xff, r->p->functions.len * sizeof *page.row_of); /* FM_NONE */
     for (uint32_t i = 0; i < r->flat->rows.len; i++)
@@ -133,6 +127,7 @@ void fm_report_tree(const struct fm_report *r)
         fm_table_column(&page.table, "calls", FM_TABLE_RIGHT);
     if (page.samples)
         fm_table_column(&page.table, "samples", FM_TABLE_RIGHT);
+    fm_metric_columns(&page.table, page.metrics);
     fm_table_column(&page.table, "function", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
         if (fm_branches_shows(r->p, &r->scope, i))

@@ -103,7 +103,6 @@ enum fm_top_sort {
 };
 
 #define FM_TOP_ALL_STATES ((1u << FM_STATE_COUNT) - 1)
-#define FM_TOP_RUNNING    (1u << FM_STATE_PYTHON | 1u << FM_STATE_C)
 
 struct fm_top_query {
     bool lines;       /* instead of functions */

@@ -35,7 +35,7 @@ void fm_page_draw_bar(int row, int column, int width, const int64_t *state_ns, b
     for (int s = 0; s < FM_STATE_COUNT; s++) {
         char text[BAR_MAX + 1];
         int n = cells[s] < BAR_MAX ? cells[s] : BAR_MAX;
-        memset(text, fm_state_word(s)[0], (size_t)n);
+        memset(text, fm_state_info((enum fm_state)s)->letter, (size_t)n);
         text[n] = '\0';
         fm_screen_put(row, column, n, selected ? FM_LOOK_SELECTED : fm_look_of_state(s), text);
         column += n;
@@ -140,12 +140,15 @@ static void draw_sampler(const struct fm_top_view *view, const struct fm_top_sta
     fm_screen_put(1, 0, l->columns, bad ? FM_LOOK_WARNING : FM_LOOK_PLAIN, fm_buffer_text(&line));
 }
 
-/* On average over the interval: how many threads were in this state? */
-static double threads_in(const struct fm_top_model *model, enum fm_state state)
+/* On average over the interval: how many threads were in these states? */
+static double threads_in(const struct fm_top_model *model, unsigned states)
 {
     uint64_t span = model->now_ns - model->before_ns;
-    int64_t ns = model->now.state_ns[state] - model->before.state_ns[state];
-    return span && ns > 0 ? (double)ns / (double)span : 0;
+    int64_t ns = 0;
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        if (states >> s & 1 && model->now.state_ns[s] > model->before.state_ns[s])
+            ns += model->now.state_ns[s] - model->before.state_ns[s];
+    return span ? (double)ns / (double)span : 0;
 }
 
 static void draw_threads(const struct fm_top_view *view, const struct fm_top_model *model,
@@ -160,8 +163,7 @@ static void draw_threads(const struct fm_top_view *view, const struct fm_top_mod
     if (model->processes > 1)
         fm_buffer_addf(&left, " of %u processes", model->processes);
     fm_buffer_addf(&left, ": %.1f running, %.1f wait for the GIL",
-                   threads_in(model, FM_STATE_PYTHON) + threads_in(model, FM_STATE_C),
-                   threads_in(model, FM_STATE_GIL));
+                   threads_in(model, fm_states_running()), threads_in(model, 1u << FM_STATE_GIL));
     if (view->paused)
         fm_buffer_add_text(&right, "PAUSED  ");
     if (q->thread != FM_NONE && !q->lines) {

@@ -106,12 +106,6 @@ static bool locale_is_utf8(void)
 
 static void choose_colours(void)
 {
-    static const short states[FM_STATE_COUNT] = {
-        [FM_STATE_PYTHON] = COLOR_GREEN, [FM_STATE_C] = COLOR_CYAN,
-        [FM_STATE_GIL] = COLOR_RED,      [FM_STATE_LOCK] = COLOR_YELLOW,
-        [FM_STATE_DISK] = COLOR_MAGENTA, [FM_STATE_NETWORK] = COLOR_BLUE,
-        [FM_STATE_SLEEP] = COLOR_WHITE,  [FM_STATE_OTHER] = COLOR_WHITE,
-    };
     const char *no_color = getenv("NO_COLOR");
     tty.colours = has_colors() && !(no_color && *no_color);
     if (!tty.colours)
@@ -123,8 +117,11 @@ static void choose_colours(void)
     init_pair(FM_LOOK_HEAT2, COLOR_GREEN, -1);
     init_pair(FM_LOOK_HEAT3, COLOR_YELLOW, -1);
     init_pair(FM_LOOK_HEAT4, COLOR_RED, -1);
-    for (int s = 0; s < FM_STATE_COUNT; s++)
-        init_pair((short)fm_look_of_state((enum fm_state)s), states[s], -1);
+    for (int s = 0; s < FM_STATE_COUNT; s++) {
+        enum fm_ansi color = fm_state_info((enum fm_state)s)->ansi;
+        init_pair((short)fm_look_of_state((enum fm_state)s),
+                  color == FM_ANSI_DIM ? -1 : (short)color, -1);
+    }
 }
 
 int fm_screen_open(struct fm_error *err)
@@ -249,7 +246,10 @@ static attr_t attributes(enum fm_look look)
     case FM_LOOK_HEAT4:
         return A_BOLD;
     default:
-        return look == fm_look_of_state(FM_STATE_OTHER) ? A_DIM : 0;
+        return look >= FM_LOOK_STATES &&
+                       fm_state_info((enum fm_state)(look - FM_LOOK_STATES))->ansi == FM_ANSI_DIM
+                   ? A_DIM
+                   : 0;
     }
 }
 

@@ -64,7 +64,7 @@ const char *fm_top_states_label(unsigned states)
 {
     if (states == FM_TOP_ALL_STATES)
         return "all states";
-    if (states == FM_TOP_RUNNING)
+    if (states == fm_states_running())
         return "running";
     for (int s = 0; s < FM_STATE_COUNT; s++)
         if (states == 1u << s)

@@ -68,7 +68,7 @@ void fm_view_list_threads(struct fm_top_view *view, const struct fm_top_model *m
     add_item(view, FM_NONE, "all threads", 0, 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct fm_top_thread *t = &model->threads.data[i];
-        order[i] = (struct busy){ i, interval_ns(&t->now, &t->before, FM_TOP_RUNNING) };
+        order[i] = (struct busy){ i, interval_ns(&t->now, &t->before, fm_states_running()) };
     }
     qsort(order, count, sizeof *order, compare_busy);
     for (size_t i = 0; i < count; i++) {
@@ -89,7 +89,7 @@ void fm_view_list_states(struct fm_top_view *view, const struct fm_top_model *mo
     int64_t whole = interval_ns(&model->now, &model->before, FM_TOP_ALL_STATES);
     fm_view_clear_items(view);
     for (int i = -2; i < FM_STATE_COUNT; i++) {
-        unsigned states = i == -2 ? FM_TOP_ALL_STATES : i == -1 ? FM_TOP_RUNNING : 1u << i;
+        unsigned states = i == -2 ? FM_TOP_ALL_STATES : i == -1 ? fm_states_running() : 1u << i;
         add_item(view, states, fm_top_states_label(states),
                  interval_ns(&model->now, &model->before, states), whole);
         if (states == view->query.states)

@@ -1,0 +1,88 @@
+/* The descriptions of metrics and states; see metrics.h and states.h. */
+#include "record/model/metrics.h"
+
+#include <string.h>
+
+#include "record/model/profile.h"
+
+static const struct fm_state_info states[] = {
+#define X(name, text, word, letter, label, title, runs, ansi, light, dark)                         \
+    [FM_STATE_##name] = { text, word, letter, label, title, runs, FM_ANSI_##ansi, light, dark },
+    FM_STATE_LIST(X)
+#undef X
+};
+
+static const struct fm_metric_info metrics[] = {
+#define METRIC(text, title, ...)                                                                   \
+    {                                                                                              \
+        text, title, "total " title, "total_" text, __VA_ARGS__                                    \
+    }
+#define X(name, text, title, unit, kind, scope, origin, place, light, dark)                        \
+    [FM_METRIC_##name] = METRIC(text, title, FM_UNIT_##unit, FM_COMBINE_##kind, FM_OF_##scope,     \
+                                FM_##origin, FM_PLACE_##place, light, dark),
+    FM_METRIC_LIST(X)
+#undef X
+#define X(name, text, word, letter, label, title, runs, ansi, light, dark)                         \
+    [FM_METRIC_STATE_##name] = METRIC(text, title, FM_UNIT_NS, FM_COMBINE_SUM, FM_OF_SELF,         \
+                                      FM_SAMPLED, FM_PLACE_STATE, light, dark),
+        FM_STATE_LIST(X)
+#undef X
+#undef METRIC
+};
+
+const struct fm_state_info *fm_state_info(enum fm_state state)
+{
+    static const struct fm_state_info unknown = {
+        "?", "?", '?', "?", "?", false, FM_ANSI_DIM, 0, 0
+    };
+    return (unsigned)state < FM_STATE_COUNT ? &states[state] : &unknown;
+}
+
+unsigned fm_states_running(void)
+{
+    unsigned running = 0;
+    for (int s = 0; s < FM_STATE_COUNT; s++)
+        running |= states[s].runs ? 1u << s : 0;
+    return running;
+}
+
+const struct fm_metric_info *fm_metric_info(enum fm_metric metric)
+{
+    return &metrics[metric];
+}
+
+enum fm_metric fm_metric_named(const char *name)
+{
+    int metric = 0;
+    while (metric < FM_METRIC_COUNT && strcmp(metrics[metric].name, name) != 0)
+        metric++;
+    return (enum fm_metric)metric;
+}
+
+const char *fm_unit_name(enum fm_unit unit)
+{
+    static const char *const names[FM_UNIT_KINDS] = {
+        [FM_UNIT_COUNT] = "",
+        [FM_UNIT_NS] = "ns",
+        [FM_UNIT_BYTES] = "bytes",
+        [FM_UNIT_SHARE] = "ppm",
+    };
+    return names[unit];
+}
+
+int64_t fm_metric_combine(enum fm_metric metric, int64_t a, int64_t b)
+{
+    switch (metrics[metric].kind) {
+    case FM_COMBINE_MIN:
+        if (!a || !b)
+            return a ? a : b;
+        return a < b ? a : b;
+    case FM_COMBINE_MAX:
+        return a > b ? a : b;
+    case FM_COMBINE_LAST:
+        return b ? b : a;
+    case FM_COMBINE_SUM:
+        break;
+    }
+    return fm_sum(a, b);
+}

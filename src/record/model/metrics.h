@@ -1,0 +1,141 @@
+/*
+ * What is counted and measured: one list for the recording, the tables, trees and graphs of the
+ * terminal, the foreign formats, and the page. A metric is one line here. Whoever adds up, sorts,
+ * writes or draws numbers asks this description; nobody lists metrics a second time.
+ *
+ * The states of threads (model/states.h) are metrics too: the time a context spent in each. They
+ * follow the list, in their own order.
+ *
+ * A recording names its metrics, so numbers of them are this program's alone and lines may go
+ * anywhere; names must stay. A metric that this version does not know is left out when read.
+ */
+#ifndef FM_MODEL_METRICS_H
+#define FM_MODEL_METRICS_H
+
+#include "record/model/states.h"
+
+/* What one of it is, and so how people and programs see it: "1.2 ms", "12,345", "3.4 MiB", "56 %".
+ */
+enum fm_unit {
+    FM_UNIT_COUNT,
+    FM_UNIT_NS,
+    FM_UNIT_BYTES,
+    FM_UNIT_SHARE, /* of one, in millionths */
+    FM_UNIT_KINDS,
+};
+
+/* How two numbers of one context become one. The values are those of the file format. */
+enum fm_metric_kind {
+    FM_COMBINE_SUM = 0,
+    FM_COMBINE_MIN = 1, /* 0 means none yet */
+    FM_COMBINE_MAX = 2,
+    FM_COMBINE_LAST = 3, /* the one that came later, if there is one */
+};
+
+/* What of a context a number is of. */
+enum fm_metric_scope {
+    FM_OF_CALLEES, /* it includes what the callees have; its own is the difference */
+    FM_OF_SELF, /* its own; with what the callees have it is a total. Folded, it is the caller's */
+    FM_OF_ENTRIES, /* of the entries into it alone: there is no total, and folded it is nobody's */
+};
+
+enum fm_metric_origin {
+    FM_EXACT,       /* counted or measured */
+    FM_SAMPLED,     /* estimated from samples */
+    FM_AS_RECORDED, /* exact where calls were recorded, else sampled */
+};
+
+enum fm_metric_place {
+    FM_PLACE_OWN,    /* the tables have a column for it already */
+    FM_PLACE_COLUMN, /* a column of its own in every table, where any number is not zero */
+    FM_PLACE_STATE,  /* with the other states */
+};
+
+/* Colours are 0xrrggbb on a light and on a dark page; 0: the page's own. */
+/*    name       in files     for people       unit   combine what of  origin       place   light, dark */
+/* clang-format off */
+#define FM_METRIC_LIST(X)                                                                          \
+    X(CALLS,     "calls",     "calls",         COUNT, SUM,  ENTRIES, EXACT,       OWN,    0, 0) /* from the caller */ \
+    X(RESUMES,   "resumes",   "resumes",       COUNT, SUM,  ENTRIES, EXACT,       OWN,    0, 0) /* of generators */   \
+    X(TOTAL,     "total",     "time",          NS,    SUM,  CALLEES, AS_RECORDED, OWN,    0, 0) /* wall time */       \
+    X(MIN,       "min",       "shortest call", NS,    MIN,  ENTRIES, EXACT,       OWN,    0, 0)                       \
+    X(MAX,       "max",       "longest call",  NS,    MAX,  ENTRIES, EXACT,       OWN,    0, 0)                       \
+    X(SUSPENDED, "suspended", "suspended",     NS,    SUM,  ENTRIES, EXACT,       OWN,    0, 0) /* yield to resume */ \
+    X(SAMPLES,   "samples",   "samples",       COUNT, SUM,  SELF,    SAMPLED,     OWN,    0, 0) /* that ended here */
+/* clang-format on */
+
+enum fm_metric {
+#define X(name, ...) FM_METRIC_##name,
+    FM_METRIC_LIST(X)
+#undef X
+#define X(name, ...) FM_METRIC_STATE_##name,
+        FM_STATE_LIST(X)
+#undef X
+            FM_METRIC_COUNT,
+    FM_METRIC_STATES = FM_METRIC_COUNT - FM_STATE_COUNT, /* the first of them */
+};
+
+/* Sets of metrics are bits of a uint64_t, and a block of a recording has no more columns. */
+_Static_assert(FM_METRIC_COUNT <= 64, "a bit for every metric");
+
+struct fm_metric_info {
+    const char *name;                /* in files, and for programs; also the sort key */
+    const char *title, *total_title; /* for people */
+    const char *total_name;          /* the sort key of totals: "total_…" */
+    enum fm_unit unit;
+    enum fm_metric_kind kind;
+    enum fm_metric_scope scope;
+    enum fm_metric_origin origin;
+    enum fm_metric_place place;
+    uint32_t light, dark; /* on a page: 0xrrggbb; 0: the page's own */
+};
+
+const struct fm_metric_info *fm_metric_info(enum fm_metric metric);
+/* The metric of that name; FM_METRIC_COUNT if there is none. */
+enum fm_metric fm_metric_named(const char *name);
+
+/* How a unit is called in files: "", "ns", "bytes", "ppm". */
+const char *fm_unit_name(enum fm_unit unit);
+
+static inline const char *fm_metric_name(enum fm_metric metric)
+{
+    return fm_metric_info(metric)->name;
+}
+
+static inline const char *fm_metric_unit(enum fm_metric metric)
+{
+    return fm_unit_name(fm_metric_info(metric)->unit);
+}
+
+static inline enum fm_metric_kind fm_metric_kind(enum fm_metric metric)
+{
+    return fm_metric_info(metric)->kind;
+}
+
+/* Is the number of a context its own alone, and its caller's when it is folded? */
+static inline bool fm_metric_is_self(enum fm_metric metric)
+{
+    return fm_metric_info(metric)->scope == FM_OF_SELF;
+}
+
+/* Has it a total, with callees, beside what is a context's own? */
+static inline bool fm_metric_has_total(enum fm_metric metric)
+{
+    return fm_metric_info(metric)->scope != FM_OF_ENTRIES;
+}
+
+/* Do its numbers add up, so that shares of them make sense? */
+static inline bool fm_metric_is_sum(enum fm_metric metric)
+{
+    return fm_metric_info(metric)->kind == FM_COMBINE_SUM;
+}
+
+static inline enum fm_metric fm_metric_of_state(enum fm_state state)
+{
+    return (enum fm_metric)(FM_METRIC_STATES + (int)state);
+}
+
+/* Two numbers of one metric as one. */
+int64_t fm_metric_combine(enum fm_metric metric, int64_t a, int64_t b);
+
+#endif

@@ -1,0 +1,174 @@
+/* Metrics with columns of their own; see metric.h. */
+#include "show/report/metric.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "show/report/json_text.h"
+#include "show/report/number.h"
+
+/* The next metric of a set from `m` on; FM_METRIC_COUNT at its end. */
+static int next_of(uint64_t metrics, int m)
+{
+    while (m < FM_METRIC_COUNT && !(metrics >> m & 1))
+        m++;
+    return m;
+}
+
+#define FOR_EACH(m, metrics)                                                                       \
+    for (int m = next_of(metrics, 0); m < FM_METRIC_COUNT; m = next_of(metrics, m + 1))
+
+char *fm_number_of(char *out, enum fm_unit unit, int64_t value)
+{
+    switch (unit) {
+    case FM_UNIT_NS:
+        return fm_number_time(out, value);
+    case FM_UNIT_BYTES:
+        return fm_number_bytes(out, value);
+    case FM_UNIT_SHARE:
+        snprintf(out, FM_NUMBER_BYTES, "%.1f %%", (double)value / 1e4);
+        return out;
+    default:
+        return fm_number_count(out, value);
+    }
+}
+
+/* ---- for people ---- */
+
+void fm_metric_columns(struct fm_table *t, uint64_t metrics)
+{
+    FOR_EACH(m, metrics)
+    {
+        const struct fm_metric_info *info = fm_metric_info((enum fm_metric)m);
+        fm_table_column(t, info->title, FM_TABLE_RIGHT);
+        if (fm_metric_has_total((enum fm_metric)m))
+            fm_table_column(t, info->total_title, FM_TABLE_RIGHT);
+    }
+}
+
+static void add_cell(struct fm_table *t, enum fm_unit unit, int64_t value)
+{
+    char text[FM_NUMBER_BYTES];
+    fm_table_cell(t, FM_COLOR_NONE, value ? fm_number_of(text, unit, value) : "");
+}
+
+void fm_metric_cells(struct fm_table *t, uint64_t metrics, const int64_t *self,
+                     const int64_t *total)
+{
+    FOR_EACH(m, metrics)
+    {
+        enum fm_unit unit = fm_metric_info((enum fm_metric)m)->unit;
+        add_cell(t, unit, self[m]);
+        if (fm_metric_has_total((enum fm_metric)m))
+            add_cell(t, unit, total[m]);
+    }
+}
+
+void fm_metric_cells_empty(struct fm_table *t, uint64_t metrics)
+{
+    static const int64_t zeros[FM_METRIC_COUNT];
+    fm_metric_cells(t, metrics, zeros, zeros);
+}
+
+/* ---- for programs ---- */
+
+/* "pings_bytes": the unit follows the name, as everywhere; CSV has seconds. */
+static void add_name(struct fm_buffer *out, bool total, enum fm_metric metric, const char *time)
+{
+    const struct fm_metric_info *info = fm_metric_info(metric);
+    const char *const units[FM_UNIT_KINDS] = {
+        [FM_UNIT_COUNT] = "",
+        [FM_UNIT_NS] = time,
+        [FM_UNIT_BYTES] = "_bytes",
+        [FM_UNIT_SHARE] = "_share",
+    };
+    fm_buffer_addf(out, "%s%s", total ? info->total_name : info->name, units[info->unit]);
+}
+
+static void add_number(struct fm_buffer *out, enum fm_unit unit, int64_t value, bool seconds)
+{
+    uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    if (unit == FM_UNIT_NS && seconds)
+        fm_buffer_addf(out, "%s%llu.%09llu", value < 0 ? "-" : "",
+                       (unsigned long long)(size / 1000000000),
+                       (unsigned long long)(size % 1000000000));
+    else if (unit == FM_UNIT_SHARE)
+        fm_buffer_addf(out, "%.6f", (double)value / 1e6);
+    else
+        fm_buffer_addf(out, "%lld", (long long)value);
+}
+
+void fm_csv_put_metric_titles(FILE *out, uint64_t metrics)
+{
+    fm_autobuffer text = FM_BUFFER_INIT;
+    FOR_EACH(m, metrics)
+    {
+        for (int total = 0; total <= fm_metric_has_total((enum fm_metric)m); total++) {
+            fm_buffer_add_char(&text, ',');
+            add_name(&text, total, (enum fm_metric)m, "_s");
+        }
+    }
+    fputs(fm_buffer_text(&text), out);
+}
+
+void fm_csv_put_metrics(FILE *out, uint64_t metrics, const int64_t *self, const int64_t *total)
+{
+    fm_autobuffer text = FM_BUFFER_INIT;
+    FOR_EACH(m, metrics)
+    {
+        enum fm_unit unit = fm_metric_info((enum fm_metric)m)->unit;
+        fm_buffer_add_char(&text, ',');
+        add_number(&text, unit, self[m], true);
+        if (!fm_metric_has_total((enum fm_metric)m))
+            continue;
+        fm_buffer_add_char(&text, ',');
+        add_number(&text, unit, total[m], true);
+    }
+    fputs(fm_buffer_text(&text), out);
+}
+
+void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t *self,
+                         const int64_t *total)
+{
+    FOR_EACH(m, metrics)
+    {
+        for (int with = 0; with <= fm_metric_has_total((enum fm_metric)m); with++) {
+            fm_autobuffer name = FM_BUFFER_INIT;
+            add_name(&name, with, (enum fm_metric)m, "_ns");
+            fm_json_add_key(out, name.data);
+            add_number(out, fm_metric_info((enum fm_metric)m)->unit, with ? total[m] : self[m],
+                       false);
+        }
+    }
+}
+
+/* ---- of nodes ---- */
+
+void fm_node_numbers_init(struct fm_node_numbers *all, const struct fm_profile *p)
+{
+    *all = (struct fm_node_numbers){ .metrics = fm_profile_columns(p) };
+    FOR_EACH(m, all->metrics)
+    {
+        all->self[m] = fm_profile_selves_new(p, (enum fm_metric)m);
+        if (fm_metric_has_total((enum fm_metric)m))
+            all->total[m] = fm_profile_totals_new(p, (enum fm_metric)m);
+    }
+}
+
+void fm_node_numbers_release(struct fm_node_numbers *all)
+{
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        free(all->self[m]);
+        free(all->total[m]);
+    }
+}
+
+void fm_node_numbers_get(const struct fm_node_numbers *all, uint32_t node,
+                         int64_t self[FM_METRIC_COUNT], int64_t total[FM_METRIC_COUNT])
+{
+    FOR_EACH(m, all->metrics)
+    {
+        self[m] = all->self[m][node];
+        total[m] = all->total[m] ? all->total[m][node] : 0;
+    }
+}
