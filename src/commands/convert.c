@@ -10,6 +10,7 @@
 #include "commands/redact.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
+#include "record/model/weigh.h"
 
 static const char help_start[] =
     "Usage: fathom convert [OPTION…] FILE… -o OUT\n"
@@ -17,6 +18,7 @@ static const char help_start[] =
     "\n"
     "  -o, --output OUT   where to; \"-\" is the standard output\n"
     "      --to FORMAT    the format, if the name of OUT does not tell\n"
+    "      --metric NAME  weigh by this and not by time: calls, samples, gil, …\n"
     "  -f, --force        overwrite OUT if it exists\n"
     "      --redact       leave the arguments of command lines out of it\n"
     "  -h, --help         this text\n"
@@ -25,14 +27,18 @@ static const char help_start[] =
     "  fathom      Fathom's own: .fathom\n";
 
 struct convert_request {
-    const char *output, *to;
+    const char *output, *to, *metric;
     bool force, redact;
 };
 
 static const struct option options[] = {
-    { "output", required_argument, NULL, 'o' }, { "to", required_argument, NULL, 't' },
-    { "force", no_argument, NULL, 'f' },        { "redact", no_argument, NULL, 'r' },
-    { "help", no_argument, NULL, 'h' },         { 0 },
+    { "output", required_argument, NULL, 'o' },
+    { "to", required_argument, NULL, 't' },
+    { "metric", required_argument, NULL, 'm' },
+    { "force", no_argument, NULL, 'f' },
+    { "redact", no_argument, NULL, 'r' },
+    { "help", no_argument, NULL, 'h' },
+    { 0 },
 };
 
 static int print_help(void)
@@ -88,7 +94,9 @@ static int convert(const struct convert_request *q, char *const *files, struct f
         return err->status;
     if (q->redact)
         fm_redact(p);
-    int status = fm_profile_write(p, q->output, format, q->force, err);
+    int status = q->metric ? fm_profile_weigh(p, q->metric, err) : 0;
+    if (status == 0)
+        status = fm_profile_write(p, q->output, format, q->force, err);
     fm_profile_free(p);
     return status;
 }
@@ -105,6 +113,8 @@ int fm_verb_convert(int argc, char **argv)
             q.output = optarg;
         else if (option == 't')
             q.to = optarg;
+        else if (option == 'm')
+            q.metric = optarg;
         else if (option == 'f')
             q.force = true;
         else if (option == 'r')

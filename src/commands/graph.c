@@ -11,7 +11,7 @@
 #include "commands/graph_options.h"
 #include "commands/inputs.h"
 #include "commands/verb.h"
-#include "record/model/states.h"
+#include "record/model/weigh.h"
 #include "show/graph/names.h"
 
 /* With more arrows per function nobody follows them, and their layout takes minutes. */
@@ -42,6 +42,9 @@ static int open_inputs(struct graph_work *w)
         if (w->p[i] && !fm_samples_keep_states(w->p[i], fm_states_running()))
             fm_error_set(&w->err, FM_UNSUPPORTED,
                          "%s holds no samples, so --cpu has nothing to choose from", w->o.files[i]);
+    for (int i = 0; i < FM_GRAPH_SIDES && w->o.metric && w->err.status == 0; i++)
+        if (w->p[i] && fm_profile_weigh(w->p[i], w->o.metric, &w->err) == FM_UNSUPPORTED)
+            fm_error_context(&w->err, "%s", w->o.files[i]);
     return w->err.status;
 }
 

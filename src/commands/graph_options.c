@@ -25,6 +25,7 @@ static const char help[] =
     "      --process PID         one process          --thread TID   one thread\n"
     "      --by thread|process   a picture each: OUT has %t thread id, %p process id, %n number\n"
     "      --cpu                 of samples, only time on a processor\n"
+    "      --metric NAME         weigh by this and not by time: calls, samples, gil, …\n"
     "      --max-nodes N         refuse pictures of more functions (2000; \"all\")\n"
     "      --list-functions GLOB draw nothing, list what -z and -l may name (\"+\": all)\n"
     "\n"
@@ -53,6 +54,7 @@ enum {
     OPT_THREAD,
     OPT_BY,
     OPT_CPU,
+    OPT_METRIC,
     OPT_MAX_NODES,
     OPT_LIST,
     OPT_BY_SELF,
@@ -82,6 +84,7 @@ static const struct option options[] = {
     { "thread", required_argument, NULL, OPT_THREAD },
     { "by", required_argument, NULL, OPT_BY },
     { "cpu", no_argument, NULL, OPT_CPU },
+    { "metric", required_argument, NULL, OPT_METRIC },
     { "max-nodes", required_argument, NULL, OPT_MAX_NODES },
     { "list-functions", required_argument, NULL, OPT_LIST },
     { "colormap", required_argument, NULL, 'c' },
@@ -284,6 +287,9 @@ static bool take_plain(struct fm_graph_options *o, int option)
         return true;
     case OPT_CPU:
         o->cpu = true;
+        return true;
+    case OPT_METRIC:
+        o->metric = optarg;
         return true;
     case OPT_LIST:
         o->list = strcmp(optarg, "+") == 0 ? "*" : optarg;

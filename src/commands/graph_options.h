@@ -19,6 +19,7 @@ struct fm_graph_options {
     enum fm_graph_by by;
     int64_t process, thread; /* ids, or -1 */
     bool cpu;                /* only time on a processor */
+    const char *metric;      /* weigh by this and not by time; or NULL */
     int64_t max_nodes;       /* of a picture */
     const char *list;        /* list the functions that this glob names, draw nothing; or NULL */
     bool compare;

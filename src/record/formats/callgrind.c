@@ -34,7 +34,8 @@ struct callgrind_saver {
     uint32_t *lines_of;        /* by function of `p`: its first row in `lines`, or FM_NONE */
     struct fm_map files, functions; /* that have a number in the file already */
     uint32_t *twin;                 /* by function of `p`: 0, or n of " [n]" */
-    int64_t sum_ns, sum_hits;
+    const char *event;              /* what the numbers are: "ns" */
+    int64_t sum_ns, sum_hits, sums[FM_METRIC_COUNT];
     struct fm_buffer body;
 };
 
@@ -228,12 +229,25 @@ static void put_function(struct callgrind_saver *s, const char *key, uint32_t fu
     fm_buffer_add_char(&s->body, '\n');
 }
 
-static void put_cost(struct callgrind_saver *s, uint32_t line, int64_t self_ns, int64_t hits)
+/* The metrics that have a column of their own everywhere; NULL: zeros, which may be left out. */
+static void put_metrics(struct callgrind_saver *s, const int64_t *numbers)
 {
-    fm_buffer_addf(&s->body, "%u %lld", line, (long long)self_ns);
-    if (hits)
-        fm_buffer_addf(&s->body, " %lld", (long long)hits);
+    for (int m = 0; numbers && m < FM_METRIC_COUNT; m++)
+        if (s->flat->columns >> m & 1)
+            fm_buffer_addf(&s->body, " %lld", numbers[m] > 0 ? (long long)numbers[m] : 0LL);
     fm_buffer_add_char(&s->body, '\n');
+}
+
+static void put_cost(struct callgrind_saver *s, uint32_t line, int64_t self_ns, int64_t hits,
+                     const int64_t *numbers)
+{
+    bool further = numbers && s->flat->columns;
+    fm_buffer_addf(&s->body, "%u %lld", line, (long long)self_ns);
+    if (hits || (further && s->lines.rows.len))
+        fm_buffer_addf(&s->body, " %lld", (long long)hits);
+    put_metrics(s, numbers);
+    for (int m = 0; further && m < FM_METRIC_COUNT; m++)
+        s->sums[m] = fm_sum(s->sums[m], numbers[m] > 0 ? numbers[m] : 0);
     s->sum_ns = fm_sum(s->sum_ns, self_ns);
     s->sum_hits = fm_sum(s->sum_hits, hits);
 }
@@ -267,11 +281,14 @@ static void put_self(struct callgrind_saver *s, uint32_t func)
             break;
         int64_t ns = share(s, func, row->self_ns), hits = share(s, func, row->hits);
         if (ns || hits)
-            put_cost(s, row->line, ns, hits);
+            put_cost(s, row->line, ns, hits, NULL);
         rest = rest > ns ? rest - ns : 0;
     }
-    if (rest || s->lines_of[base] == FM_NONE)
-        put_cost(s, s->p->functions.data[base].line, rest, 0);
+    uint32_t row = s->row_of[func];
+    const int64_t *numbers =
+        s->flat->columns && row != FM_NONE ? s->flat->rows.data[row].self : NULL;
+    if (rest || numbers || s->lines_of[base] == FM_NONE)
+        put_cost(s, s->p->functions.data[base].line, rest, 0, numbers);
 }
 
 static void put_calls(struct callgrind_saver *s, uint32_t row)
@@ -286,9 +303,11 @@ static void put_calls(struct callgrind_saver *s, uint32_t row)
         long long calls = edge->calls > 0 ? (long long)edge->calls : 1;
         put_file(s, "cfi", callee->file);
         put_function(s, "cfn", func);
-        fm_buffer_addf(&s->body, "calls=%lld %u\n%u %lld\n", calls, callee->line,
+        fm_buffer_addf(&s->body, "calls=%lld %u\n%u %lld%s", calls, callee->line,
                        s->p->functions.data[caller].line,
-                       edge->total_ns > 0 ? (long long)edge->total_ns : 0LL);
+                       edge->total_ns > 0 ? (long long)edge->total_ns : 0LL,
+                       flat->columns && s->lines.rows.len ? " 0" : "");
+        put_metrics(s, edge->total);
     }
 }
 
@@ -318,14 +337,33 @@ static void put_header(const struct callgrind_saver *s, struct fm_buffer *out)
         fm_buffer_add_char(out, '\n');
     }
     fm_buffer_add_text(out, "positions: line\n");
-    fm_buffer_add_text(out, "event: ns : nanoseconds\n");
-    if (!s->lines.rows.len) {
-        fm_buffer_addf(out, "events: ns\nsummary: %lld\n", (long long)s->sum_ns);
-        return;
+    bool hits = s->lines.rows.len > 0;
+    fm_autobuffer events = FM_BUFFER_INIT, sums = FM_BUFFER_INIT;
+    fm_buffer_addf(out, "event: %s : %s\n", s->event,
+                   strcmp(s->event, "ns") == 0 ? "nanoseconds" : s->event);
+    if (hits)
+        fm_buffer_addf(out, "event: %s : times a line began\n", FM_CALLGRIND_HITS);
+    fm_buffer_addf(&events, "%s%s", s->event, hits ? " " FM_CALLGRIND_HITS : "");
+    fm_buffer_addf(&sums, "%lld", (long long)s->sum_ns);
+    if (hits)
+        fm_buffer_addf(&sums, " %lld", (long long)s->sum_hits);
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        const struct fm_metric_info *info = fm_metric_info((enum fm_metric)m);
+        if (!(s->flat->columns >> m & 1))
+            continue;
+        fm_buffer_addf(out, "event: %s : %s\n", info->name, info->title);
+        fm_buffer_addf(&events, " %s", info->name);
+        fm_buffer_addf(&sums, " %lld", (long long)s->sums[m]);
     }
-    fm_buffer_addf(out, "event: %s : times a line began\n", FM_CALLGRIND_HITS);
-    fm_buffer_addf(out, "events: ns %s\nsummary: %lld %lld\n", FM_CALLGRIND_HITS,
-                   (long long)s->sum_ns, (long long)s->sum_hits);
+    fm_buffer_addf(out, "events: %s\nsummary: %s\n", events.data, sums.data);
+}
+
+/* Events are words. */
+static const char *event_of(const struct fm_profile *p)
+{
+    const char *unit = fm_profile_fact_get(p, "unit");
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    return unit && *unit && !unit[strspn(unit, letters)] ? unit : "ns";
 }
 
 static void saver_release(struct callgrind_saver *s)
@@ -347,7 +385,7 @@ static void saver_release(struct callgrind_saver *s)
 
 static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)
 {
-    struct callgrind_saver s = { .p = p };
+    struct callgrind_saver s = { .p = p, .event = event_of(p) };
     (void)err;
     make_levels(&s);
     make_flat(&s);

@@ -10,7 +10,7 @@
  * in a number.
  *
  * The number is samples if the recording has them and no calls, else microseconds of the function's
- * own time. What rounding takes from one stack it gives to the next of the thread, so sums are
+ * own time, or its number as it is where that is no time. What rounding takes from one stack it gives to the next of the thread, so sums are
  * right.
  */
 #include "record/formats/collapsed.h"
@@ -85,8 +85,9 @@ static int put_stacks(struct fm_buffer *out, const struct fm_profile *p, const s
     bool samples = own->samples && !own->calls;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
         uint32_t thread = p->nodes.data[i].thread;
-        int64_t value = samples ? fm_profile_value(p, FM_METRIC_SAMPLES, i)
-                                : whole_us(own->ns[i], &rest_ns[thread]);
+        int64_t value = samples     ? fm_profile_value(p, FM_METRIC_SAMPLES, i)
+                        : own->unit ? own->ns[i]
+                                    : whole_us(own->ns[i], &rest_ns[thread]);
         if (value <= 0)
             continue;
         size_t n = fm_own_path(p, i, path);

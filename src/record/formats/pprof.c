@@ -22,7 +22,7 @@
 #include "record/formats/stacks.h"
 
 #define OUTPUT_MAX ((size_t)1 << 30)
-#define TYPES_MAX  4
+#define TYPES_MAX  (4 + FM_METRIC_COUNT)
 #define LABELS_MAX 5
 
 typedef Perftools__Profiles__Profile Profile;
@@ -40,6 +40,7 @@ struct pprof_saver {
     struct fm_buffer raw;
     struct fm_strings *texts;      /* the string table; equal texts once, "" first */
     int calls, samples, wall, cpu; /* which value of a sample it is, or -1 */
+    int column[FM_METRIC_COUNT];   /* the same */
     size_t types;
     bool *used; /* by function */
     uint32_t *path;
@@ -83,6 +84,20 @@ static int put_type(struct pprof_saver *s, const char *type, const char *unit)
     return (int)s->types++;
 }
 
+static const char *pprof_unit(enum fm_metric metric)
+{
+    switch (fm_metric_info(metric)->unit) {
+    case FM_UNIT_NS:
+        return "nanoseconds";
+    case FM_UNIT_BYTES:
+        return "bytes";
+    case FM_UNIT_SHARE:
+        return "ppm";
+    default:
+        return "count";
+    }
+}
+
 static void put_types(struct pprof_saver *s)
 {
     const char *unit = s->own.unit;
@@ -98,6 +113,10 @@ static void put_types(struct pprof_saver *s)
         s->wall = put_type(s, bytes ? "space" : unit, bytes ? "bytes" : "count");
     if (!unit && s->own.states)
         s->cpu = put_type(s, "cpu", "nanoseconds");
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        s->column[m] = s->own.column[m] ? put_type(s, fm_metric_name((enum fm_metric)m),
+                                                   pprof_unit((enum fm_metric)m))
+                                        : -1;
 }
 
 static void put_head(struct pprof_saver *s)
@@ -151,10 +170,12 @@ static void add_label(struct pprof_saver *s, Label *labels, Sample *sample, cons
 struct numbers {
     int64_t calls, samples, wall_ns, cpu_ns;
     const char *state; /* NULL: several, or unknown */
+    bool first;        /* sample of the node: has what no state tells apart */
 };
 
-static void put_sample(struct pprof_saver *s, uint32_t thread, const struct numbers *n)
+static void put_sample(struct pprof_saver *s, uint32_t node, const struct numbers *n)
 {
+    uint32_t thread = s->p->nodes.data[node].thread;
     const struct fm_thread *t = &s->p->threads.data[thread];
     const struct fm_process *process = &s->p->processes.data[t->process];
     Label labels[LABELS_MAX], *list[LABELS_MAX];
@@ -169,6 +190,9 @@ static void put_sample(struct pprof_saver *s, uint32_t thread, const struct numb
         values[s->wall] = n->wall_ns;
     if (s->cpu >= 0)
         values[s->cpu] = n->cpu_ns;
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        if (s->column[m] >= 0)
+            values[s->column[m]] = n->first ? s->own.column[m][node] : 0;
     sample.value = values;
     sample.n_value = s->types;
     sample.location_id = s->locations.data;
@@ -196,7 +220,7 @@ static int64_t share(int64_t count, int64_t part, int64_t whole)
 static void put_node(struct pprof_saver *s, uint32_t node)
 {
     const struct fm_profile *p = s->p;
-    uint32_t thread = p->nodes.data[node].thread;
+    bool first = true;
     int64_t wall = s->own.ns[node], known = 0, running = 0, passed = 0, given = 0;
     int64_t samples = fm_profile_value(p, FM_METRIC_SAMPLES, node);
     int64_t calls = fm_sum(fm_profile_value(p, FM_METRIC_CALLS, node),
@@ -208,7 +232,7 @@ static void put_node(struct pprof_saver *s, uint32_t node)
             running = fm_sum(running, ns > 0 ? ns : 0);
     }
     if (known != wall || !known || s->own.unit) {
-        put_sample(s, thread, &(struct numbers){ calls, samples, wall, running, NULL });
+        put_sample(s, node, &(struct numbers){ calls, samples, wall, running, NULL, true });
         return;
     }
     for (int i = 0; i < FM_STATE_COUNT; i++) {
@@ -218,11 +242,12 @@ static void put_node(struct pprof_saver *s, uint32_t node)
         passed += ns;
         int64_t until = share(samples, passed, known);
         bool runs = fm_state_is_running((enum fm_state)i);
-        put_sample(s, thread,
+        put_sample(s, node,
                    &(struct numbers){ calls, until - given, ns, runs ? ns : 0,
-                                      fm_state_name((enum fm_state)i) });
+                                      fm_state_name((enum fm_state)i), first });
         given = until;
         calls = 0;
+        first = false;
     }
 }
 

@@ -25,6 +25,7 @@ struct speedscope_saver {
     FM_VEC(uint32_t) frames; /* functions */
     uint32_t *first, *next;  /* by thread, by node: the nodes with something, FM_NONE at the end */
     uint32_t *path;
+    const int64_t *column; /* of the metric being written */
     struct fm_error *err;
 };
 
@@ -147,6 +148,11 @@ static int64_t calls_of(const struct speedscope_saver *s, uint32_t node)
                   fm_profile_value(s->p, FM_METRIC_RESUMES, node));
 }
 
+static int64_t column_of(const struct speedscope_saver *s, uint32_t node)
+{
+    return s->column[node];
+}
+
 /* As py-spy names them. */
 static void put_name(struct speedscope_saver *s, uint32_t thread)
 {
@@ -176,6 +182,11 @@ static int put_profile(struct speedscope_saver *s, uint32_t thread)
         put_numbers(s, "counts", thread, samples_of);
     if (s->own.calls)
         put_numbers(s, "calls", thread, calls_of);
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        s->column = s->own.column[m];
+        if (s->column)
+            put_numbers(s, fm_metric_name((enum fm_metric)m), thread, column_of);
+    }
     fm_buffer_add_char(s->out, '}');
     return 0;
 }

@@ -288,7 +288,11 @@ uint32_t fm_stacks_frame(struct fm_stacks *s, const char *text, size_t len, bool
 
 int fm_own_init(struct fm_own *own, const struct fm_profile *p, struct fm_error *err)
 {
-    *own = (struct fm_own){ .unit = fm_profile_fact_get(p, "unit") };
+    *own =
+        (struct fm_own){ .unit = fm_profile_fact_get(p, "unit"), .columns = fm_profile_columns(p) };
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        if (own->columns >> m & 1)
+            own->column[m] = fm_profile_selves_new(p, (enum fm_metric)m);
     if (p->flat || (!p->nodes.len && p->lines.rows.len))
         return fm_error_set(err, FM_UNSUPPORTED,
                             "the recording has functions%s, but not the stacks that this format "
@@ -326,10 +330,15 @@ void fm_own_release(struct fm_own *own)
 {
     free(own->ns);
     own->ns = NULL;
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        free(own->column[m]);
 }
 
 bool fm_own_has(const struct fm_own *own, const struct fm_profile *p, uint32_t node)
 {
+    for (int m = 0; own->columns && m < FM_METRIC_COUNT; m++)
+        if (own->column[m] && own->column[m][node] > 0)
+            return true;
     return own->ns[node] > 0 || fm_profile_value(p, FM_METRIC_SAMPLES, node) > 0 ||
            fm_profile_value(p, FM_METRIC_CALLS, node) > 0 ||
            fm_profile_value(p, FM_METRIC_RESUMES, node) > 0;

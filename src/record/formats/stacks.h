@@ -77,10 +77,14 @@ uint32_t fm_stacks_frame(struct fm_stacks *s, const char *text, size_t len, bool
 
 /* The recording as stacks. */
 struct fm_own {
-    int64_t *ns;                 /* by node: time without callees, never below 0 */
-    bool samples, calls;         /* there are any */
-    bool states;                 /* … of the time */
-    const char *unit;            /* NULL, or what `ns` is instead of nanoseconds */
+    int64_t *ns;         /* by node: time without callees, never below 0 */
+    bool samples, calls; /* there are any */
+    bool states;         /* … of the time */
+    const char *unit;    /* NULL, or what `ns` is instead of nanoseconds */
+    /* Metrics that have a column of their own everywhere, a bit each, and their numbers by node: what
+     * is its own. */
+    uint64_t columns;
+    int64_t *column[FM_METRIC_COUNT];
     uint32_t processes, threads; /* that have anything */
 };
 

@@ -8,6 +8,7 @@
 #include "show/graph/names.h"
 #include "show/graph/numbers.h"
 #include "show/graph/text.h"
+#include "show/report/metric.h"
 #include "show/report/number.h"
 
 #define FONT          "Arial,Helvetica,sans-serif"
@@ -111,10 +112,10 @@ static void add_tooltip_name(struct dot_writer *w, const struct fm_graph_node *n
     fm_graph_text(w->out, fm_buffer_text(&w->name), w->name.len, TOOLTIP_CHARS, FM_GRAPH_TOOLTIP);
 }
 
-static void add_time(struct dot_writer *w, int64_t ns)
+static void add_weight(struct dot_writer *w, int64_t ns)
 {
     char text[FM_NUMBER_BYTES];
-    add(w, fm_number_time(text, ns));
+    add(w, fm_number_of(text, w->g->unit, ns));
 }
 
 static const char *call_unit(const struct dot_writer *w)
@@ -221,7 +222,7 @@ static void add_measurements(struct dot_writer *w, const struct fm_graph_node *n
         add(w, self ? "\\n(" : "\\n");
         for (int i = 0; i < g->sides; i++) {
             add(w, i ? " / " : "");
-            add_time(w, self ? node->side[i].self_ns : node->side[i].total_ns);
+            add_weight(w, self ? node->side[i].self_ns : node->side[i].total_ns);
         }
         add(w, self ? ")" : "");
     }
@@ -265,9 +266,9 @@ static void add_node_tooltip(struct dot_writer *w, const struct fm_graph_node *n
         if (!node->on[i])
             continue;
         add(w, is_comparison(w) ? (i ? "\\nsecond: total " : "\\nfirst: total ") : "\\ntotal ");
-        add_time(w, node->side[i].total_ns);
+        add_weight(w, node->side[i].total_ns);
         add(w, ", self ");
-        add_time(w, node->side[i].self_ns);
+        add_weight(w, node->side[i].self_ns);
     }
     add(w, "\"");
 }
@@ -344,7 +345,7 @@ static void add_edge_tooltip(struct dot_writer *w, const struct fm_graph_edge *e
     add(w, "\\n");
     for (int i = 0; i < w->g->sides; i++) {
         add(w, i ? " / " : "");
-        add_time(w, edge->total_ns[i]);
+        add_weight(w, edge->total_ns[i]);
     }
     add(w, "\"");
 }
@@ -396,7 +397,7 @@ static void add_caption(struct dot_writer *w)
         fm_buffer_addf(w->out, "%s of %s functions, ", shown, all);
     for (int i = 0; i < g->sides; i++) {
         add(w, i ? " → " : "");
-        add_time(w, g->self_sum_ns[i]);
+        add_weight(w, g->self_sum_ns[i]);
     }
     add(w, "\\l");
     if (is_two_hued(w))

@@ -35,6 +35,13 @@ static void edge_take(struct fm_graph_edge *edge, int side, int64_t total_ns, in
     edge->calls[side] = fm_sum(edge->calls[side], calls);
 }
 
+/* What is weighed need not be time: model/weigh.h. */
+static enum fm_unit unit_of(const struct fm_profile *p)
+{
+    const char *unit = fm_profile_fact_get(p, "unit");
+    return !unit ? FM_UNIT_NS : strcmp(unit, "bytes") == 0 ? FM_UNIT_BYTES : FM_UNIT_COUNT;
+}
+
 static void take_whole(struct fm_graph *g, int side, const struct fm_flat *flat)
 {
     int64_t self = 0, longest = 0;
@@ -71,6 +78,7 @@ struct fm_graph *fm_graph_new(const struct fm_profile *p, const struct fm_flat *
 {
     struct fm_graph *g = fm_calloc(1, sizeof *g);
     g->sides = 1;
+    g->unit = unit_of(p);
     take_whole(g, 0, flat);
     fm_vec_reserve(&g->nodes, flat->rows.len);
     fm_vec_reserve(&g->edges, flat->edges.len);
@@ -221,6 +229,7 @@ struct fm_graph *fm_graph_compare(const struct fm_profile *const p[FM_GRAPH_SIDE
     struct keyed *rows[FM_GRAPH_SIDES];
     struct fm_map index = { 0 };
     g->sides = FM_GRAPH_SIDES;
+    g->unit = unit_of(p[0]);
     for (int side = 0; side < FM_GRAPH_SIDES; side++) {
         take_whole(g, side, flat[side]);
         rows[side] = match_keys(&m, side, p[side], flat[side]);

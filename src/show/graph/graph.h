@@ -53,6 +53,7 @@ struct fm_graph {
     /* What shares are of. Of a comparison by time both sides are measured by the first. */
     double total_whole_ns[FM_GRAPH_SIDES], self_whole_ns[FM_GRAPH_SIDES];
     int64_t self_sum_ns[FM_GRAPH_SIDES]; /* the time of each recording */
+    enum fm_unit unit;                   /* of what is called time here: it may be another metric */
     bool calls_are_samples;              /* the table is of Python's own sampler */
 };
 
