@@ -536,16 +536,16 @@ static void test_samples(void **state)
     static const struct {
         unsigned metric;
         double whole, leaf;
-    } cases[] = { { FM_ENGINE_SAMPLES, 5, 3 },
+    } cases[] = { { FM_METRIC_SAMPLES, 5, 3 },
                   { FM_ENGINE_RUNNING, 27, 7 },
                   { FM_ENGINE_WAITING, 24, 24 },
-                  { FM_ENGINE_STATES + FM_STATE_LOCK, 11, 11 } };
+                  { FM_METRIC_STATE_LOCK, 11, 11 } };
     for (size_t i = 0; i < FM_COUNT(cases); i++) {
         struct fm_view_values values = fm_view_values(v, 0, cases[i].metric);
         assert_true(values.total[0] == cases[i].whole);
         assert_true(values.total[2] == cases[i].leaf);
     }
-    assert_int_equal(fm_view_table(v, FM_ENGINE_SAMPLES), 0);
+    assert_int_equal(fm_view_table(v, FM_METRIC_SAMPLES), 0);
     const struct fm_result *r = &e.results[0];
     uint32_t row = row_of(r, 0, func_named(&e, "a"));
     const double *states = (const double *)r->column[10].data + (size_t)row * FM_STATE_COUNT;
@@ -780,7 +780,7 @@ static void use_everything(struct fm_engine *e, int recording)
     for (size_t i = 0; i < FM_COUNT(shapes); i++) {
         struct fm_view *v = VIEW(e, shapes[i]);
         struct fm_graph_query q = { .root = FM_NONE, .leaf = FM_NONE };
-        for (unsigned metric = 0; metric < FM_ENGINE_SUSPENDED; metric++) {
+        for (unsigned metric = 0; metric <= FM_ENGINE_CALLS; metric++) {
             struct fm_layout_query layout = { .depth = 100, .metric = metric };
             assert_int_equal(fm_view_layout(v, &layout), 0);
             assert_int_equal(fm_view_table(v, metric), 0);

@@ -9,42 +9,38 @@
 
 /* ---- metrics ---- */
 
-#define BIT(metric) (1u << FM_METRIC_##metric)
-
-uint32_t fm_engine_metric_columns(unsigned metric)
+bool fm_engine_metric_is_drawn(unsigned metric)
 {
-    const uint32_t states = ((1u << FM_STATE_COUNT) - 1) << FM_METRIC_STATE_PYTHON;
-    switch (metric) {
-    case FM_ENGINE_TOTAL:
-        return BIT(TOTAL);
-    case FM_ENGINE_CALLS:
-        return BIT(CALLS) | BIT(RESUMES);
-    case FM_ENGINE_SUSPENDED:
-        return BIT(SUSPENDED);
-    case FM_ENGINE_SAMPLES:
-        return BIT(SAMPLES);
-    case FM_ENGINE_RUNNING:
-        return BIT(STATE_PYTHON) | BIT(STATE_C);
-    case FM_ENGINE_WAITING:
-        return states & ~(BIT(STATE_PYTHON) | BIT(STATE_C));
-    default:
-        return metric < FM_ENGINE_METRICS
-                   ? 1u << (FM_METRIC_STATE_PYTHON + metric - FM_ENGINE_STATES)
-                   : 0;
-    }
+    return metric < FM_METRIC_COUNT
+               ? fm_metric_is_sum((enum fm_metric)metric) && metric != FM_METRIC_RESUMES
+               : metric < FM_ENGINE_METRICS;
 }
 
-const char *fm_engine_metric_key(unsigned metric)
+uint64_t fm_engine_metric_columns(unsigned metric)
 {
-    static const char *const keys[] = { "total",   "calls",   "suspended",
-                                        "samples", "running", "waiting" };
-    return metric < FM_ENGINE_STATES ? keys[metric]
-                                     : fm_state_name((enum fm_state)(metric - FM_ENGINE_STATES));
+    uint64_t running = (uint64_t)fm_states_running() << FM_METRIC_STATES;
+    uint64_t states = (((uint64_t)1 << FM_STATE_COUNT) - 1) << FM_METRIC_STATES;
+    if (metric >= FM_METRIC_COUNT)
+        return metric == FM_ENGINE_RUNNING   ? running
+               : metric == FM_ENGINE_WAITING ? states & ~running
+                                             : 0;
+    return (uint64_t)1 << metric |
+           (metric == FM_ENGINE_CALLS ? (uint64_t)1 << FM_METRIC_RESUMES : 0);
+}
+
+struct fm_metric_info fm_engine_metric_info(unsigned metric)
+{
+    if (metric < FM_METRIC_COUNT)
+        return *fm_metric_info((enum fm_metric)metric);
+    struct fm_metric_info info = *fm_metric_info(fm_metric_of_state(FM_STATE_PYTHON));
+    info.name = info.title = metric == FM_ENGINE_RUNNING ? "running" : "waiting";
+    info.light = info.dark = 0;
+    return info;
 }
 
 bool fm_engine_metric_is_there(const struct fm_profile *p, unsigned metric)
 {
-    uint32_t columns = fm_engine_metric_columns(metric);
+    uint64_t columns = fm_engine_metric_columns(metric);
     for (int m = 0; m < FM_METRIC_COUNT; m++)
         if (columns >> m & 1 && p->columns[m].data)
             return true;

@@ -30,20 +30,21 @@
 
 /* ---- metrics: the same numbers for every recording ---- */
 
+/* Those of the model by their numbers (calls with resumes), and two that are sums of states. */
 enum fm_engine_metric {
-    FM_ENGINE_TOTAL,
-    FM_ENGINE_CALLS, /* resumes included */
-    FM_ENGINE_SUSPENDED,
-    FM_ENGINE_SAMPLES,
-    FM_ENGINE_RUNNING, /* Python or C */
+    FM_ENGINE_TOTAL = FM_METRIC_TOTAL,
+    FM_ENGINE_CALLS = FM_METRIC_CALLS,
+    FM_ENGINE_RUNNING = FM_METRIC_COUNT,
     FM_ENGINE_WAITING, /* the other states */
-    FM_ENGINE_STATES,  /* the first state; the others follow */
-    FM_ENGINE_METRICS = FM_ENGINE_STATES + FM_STATE_COUNT
+    FM_ENGINE_METRICS
 };
 
+/* Can shares of it be drawn? Only what adds up. */
+bool fm_engine_metric_is_drawn(unsigned metric);
 /* The columns of the model (a bit each) that add up to a metric. */
-uint32_t fm_engine_metric_columns(unsigned metric);
-const char *fm_engine_metric_key(unsigned metric);
+uint64_t fm_engine_metric_columns(unsigned metric);
+/* The description of it, made up for the two. */
+struct fm_metric_info fm_engine_metric_info(unsigned metric);
 bool fm_engine_metric_is_there(const struct fm_profile *p, unsigned metric);
 
 /* ---- functions ---- */

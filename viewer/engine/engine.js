@@ -16,7 +16,8 @@ const sourceStates = ["file", "generated", "changed", "none"];
 /**
  * @typedef {{ id: number, name: string, qualname: string, file: string, line: number, twin: number, kind: string,
  *   flags: number, module: string, library: boolean }} FunctionInfo
- * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean }} MetricInfo
+ * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
+ *   colors: [string, string]|null }} MetricInfo
  * @typedef {{ recording: number, base?: number, process?: number, thread?: number,
  *   threads?: "apart"|"together", fold?: (string|number)[], foldLibraries?: boolean,
  *   keep?: (string|number)[], root?: (string|number)[], group?: "function"|"module",
@@ -34,6 +35,7 @@ const sourceStates = ["file", "generated", "changed", "none"];
  * @typedef {{ length: number, func: Uint32Array, nodes: Uint32Array, calls: Float64Array,
  *   primitive: Float64Array, self: Float64Array, total: Float64Array, min: Float64Array,
  *   max: Float64Array, suspended: Float64Array, samples: Float64Array, states: Float64Array|null,
+ *   statesOf: (row: number) => Float64Array, further: (row: number, k: number) => number,
  *   baseCalls: Float64Array|null, baseSelf: Float64Array|null, baseTotal: Float64Array|null,
  *   sum: number, baseSum: number }} FunctionTable
  * @typedef {{ length: number, func: Uint32Array, calls: Float64Array, self: Float64Array,
@@ -305,9 +307,12 @@ export class View {
     const [func, nodes, calls, primitive, self, total, min, max, suspended, samples, ...rest] =
       /** @type {any} */ (columns);
     const states = scalars[2] ? rest.shift() : null;
+    const further = scalars[3] ? rest.shift() : null;
     const [baseCalls = null, baseSelf = null, baseTotal = null] = rest;
+    /** @param {any} wide @param {number} row */
+    const part = (wide, row) => wide.subarray((row * wide.length) / length, ((row + 1) * wide.length) / length);
     return { length, func, nodes, calls, primitive, self, total, min, max, suspended, samples,
-      states, baseCalls, baseSelf, baseTotal, sum: scalars[0], baseSum: scalars[1] };
+      states, statesOf: (row) => part(states, row), further: (row, k) => part(further, row)[k], baseCalls, baseSelf, baseTotal, sum: scalars[0], baseSum: scalars[1] };
   }
 
   /** @param {number} func @param {number} [metric] @returns {Neighbours} */

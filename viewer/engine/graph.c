@@ -217,7 +217,7 @@ static void lay_out(struct graph *g)
 
 int fm_view_graph(struct fm_view *v, const struct fm_graph_query *q)
 {
-    if (q->metric >= FM_ENGINE_METRICS) {
+    if (!fm_engine_metric_is_drawn(q->metric)) {
         fm_error_set(&v->engine->err, FM_USAGE, "there is no metric %u", q->metric);
         return -1;
     }

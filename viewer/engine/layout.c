@@ -25,7 +25,7 @@ struct layout_walk {
 
 static bool walk_init(struct layout_walk *w, struct fm_view *v, unsigned metric, int order, int by)
 {
-    if (metric >= FM_ENGINE_METRICS) {
+    if (!fm_engine_metric_is_drawn(metric)) {
         fm_error_set(&v->engine->err, FM_USAGE, "there is no metric %u", metric);
         return false;
     }

@@ -150,30 +150,50 @@ static bool any_calls(const struct fm_profile *p)
     return p->columns[FM_METRIC_CALLS].data || p->flat;
 }
 
-static const char *metric_title(unsigned metric)
+static void write_color(struct summary_writer *w, uint32_t light, uint32_t dark)
 {
-    static const char *const titles[] = { "time",    "calls",   "suspended",
-                                          "samples", "running", "waiting" };
-    return metric < FM_ENGINE_STATES ? titles[metric]
-                                     : fm_state_title((enum fm_state)(metric - FM_ENGINE_STATES));
+    if (light || dark)
+        fm_buffer_addf(w->out, ",\"colors\":[\"#%06x\",\"#%06x\"]", light, dark);
+    else
+        fm_buffer_add_text(w->out, ",\"colors\":null");
 }
 
+static void write_metric(struct summary_writer *w, unsigned metric)
+{
+    struct fm_metric_info info = fm_engine_metric_info(metric);
+    json_open(w->out, '{');
+    json_int(w->out, "id", metric);
+    fm_buffer_addf(w->out, ",\"key\":\"%s\",\"title\":\"%s\",\"unit\":\"%s\"", info.name,
+                   info.title, fm_unit_name(info.unit));
+    json_bool(w->out, "exact",
+              info.origin == FM_EXACT || (info.origin == FM_AS_RECORDED && any_calls(w->p)));
+    json_bool(w->out, "hasTotal", info.scope != FM_OF_ENTRIES);
+    write_color(w, info.light, info.dark);
+    json_close(w->out, '}');
+}
+
+static void write_drawn(struct summary_writer *w, unsigned from, unsigned to)
+{
+    for (unsigned m = from; m < to; m++) {
+        bool of_table = w->p->flat && (m == FM_ENGINE_TOTAL || m == FM_ENGINE_CALLS);
+        if (fm_engine_metric_is_drawn(m) && (of_table || fm_engine_metric_is_there(w->p, m)))
+            write_metric(w, m);
+    }
+}
+
+/* What can be drawn, and what has a column of its own in the table of functions. */
 static void write_metrics(struct summary_writer *w)
 {
+    uint64_t columns = fm_profile_columns(w->p);
     begin(w, "metrics", '[');
-    for (unsigned m = 0; m < FM_ENGINE_METRICS; m++) {
-        bool here = fm_engine_metric_is_there(w->p, m);
-        if (!here && !(w->p->flat && (m == FM_ENGINE_TOTAL || m == FM_ENGINE_CALLS)))
-            continue;
-        bool exact = m <= FM_ENGINE_SUSPENDED && any_calls(w->p);
-        json_open(w->out, '{');
-        json_int(w->out, "id", m);
-        fm_buffer_addf(w->out, ",\"key\":\"%s\",\"title\":\"%s\",\"unit\":\"%s\"",
-                       fm_engine_metric_key(m), metric_title(m),
-                       m == FM_ENGINE_CALLS || m == FM_ENGINE_SAMPLES ? "" : "ns");
-        json_bool(w->out, "exact", exact);
-        json_close(w->out, '}');
-    }
+    write_drawn(w, 0, FM_METRIC_STATES);
+    write_drawn(w, FM_METRIC_COUNT, FM_ENGINE_METRICS);
+    write_drawn(w, FM_METRIC_STATES, FM_METRIC_COUNT);
+    json_close(w->out, ']');
+    begin(w, "columns", '[');
+    for (unsigned m = 0; m < FM_METRIC_COUNT; m++)
+        if (columns >> m & 1)
+            write_metric(w, m);
     json_close(w->out, ']');
 }
 
@@ -183,7 +203,7 @@ static void write_states(struct summary_writer *w)
     for (int s = 0; s < FM_STATE_COUNT; s++)
         any = any || w->p->columns[fm_metric_of_state((enum fm_state)s)].data;
     if (!any) {
-        fm_buffer_add_text(w->out, ",\"states\":null,\"stateTitles\":null");
+        fm_buffer_add_text(w->out, ",\"states\":null,\"stateTitles\":null,\"stateColors\":null");
         return;
     }
     begin(w, "states", '[');
@@ -193,6 +213,12 @@ static void write_states(struct summary_writer *w)
     begin(w, "stateTitles", '[');
     for (int s = 0; s < FM_STATE_COUNT; s++)
         fm_buffer_addf(w->out, "%s\"%s\"", s ? "," : "", fm_state_title((enum fm_state)s));
+    json_close(w->out, ']');
+    begin(w, "stateColors", '[');
+    for (int s = 0; s < FM_STATE_COUNT; s++) {
+        const struct fm_state_info *state = fm_state_info((enum fm_state)s);
+        fm_buffer_addf(w->out, "%s[\"#%06x\",\"#%06x\"]", s ? "," : "", state->light, state->dark);
+    }
     json_close(w->out, ']');
 }
 

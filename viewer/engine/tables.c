@@ -24,21 +24,34 @@ static bool is_shown(const struct fm_view *v, uint32_t func)
     return kind != FM_FUNCTION_ROOT && kind != FM_ENGINE_KIND_EVERYTHING;
 }
 
-/* Of a table only times and calls are known. */
-static double table_self(const struct fm_flat_row *row, unsigned metric)
+/* What a table that the recording came as has of a metric: numbers are by metric of the model, and
+ * `count` of them are there. What has no total is drawn with what is its own. */
+static double table_self(const int64_t *self, unsigned count, unsigned metric)
 {
-    return metric == FM_ENGINE_TOTAL     ? positive(row->self_ns)
-           : metric == FM_ENGINE_CALLS   ? positive(row->calls)
-           : metric == FM_ENGINE_SAMPLES ? positive(row->samples)
-                                         : 0;
+    return metric < count ? positive(self[metric]) : 0;
 }
 
-static double table_total(const struct fm_flat_row *row, unsigned metric)
+static double table_total(const int64_t *self, const int64_t *total, unsigned count,
+                          unsigned metric)
 {
-    return metric == FM_ENGINE_TOTAL     ? positive(row->total_ns)
-           : metric == FM_ENGINE_CALLS   ? positive(row->calls)
-           : metric == FM_ENGINE_SAMPLES ? positive(row->total_samples)
-                                         : 0;
+    if (metric >= count)
+        return 0;
+    return positive(fm_metric_has_total((enum fm_metric)metric) ? total[metric] : self[metric]);
+}
+
+static struct fm_view_numbers row_numbers(const struct fm_flat_row *row, unsigned metric)
+{
+    return (struct fm_view_numbers){ positive(row->calls),
+                                     table_self(row->self, FM_METRIC_COUNT, metric),
+                                     table_total(row->self, row->total, FM_METRIC_COUNT, metric) };
+}
+
+static struct fm_view_numbers edge_numbers(const struct fm_flat_edge *edge, unsigned metric)
+{
+    return (struct fm_view_numbers){
+        positive(edge->calls), table_self(edge->self, FM_METRIC_STATES, metric),
+        table_total(edge->self, edge->total, FM_METRIC_STATES, metric)
+    };
 }
 
 struct fm_view_numbers *fm_view_function_numbers(struct fm_view *v, int side, unsigned metric)
@@ -50,9 +63,7 @@ struct fm_view_numbers *fm_view_function_numbers(struct fm_view *v, int side, un
     if (s->table) {
         for (size_t i = 0; i < s->table->rows.len; i++) {
             const struct fm_flat_row *row = &s->table->rows.data[i];
-            rows[s->recording->func_of[row->func]] =
-                (struct fm_view_numbers){ positive(row->calls), table_self(row, metric),
-                                          table_total(row, metric) };
+            rows[s->recording->func_of[row->func]] = row_numbers(row, metric);
         }
     }
     if (s->recording->estimated && s->table)
@@ -75,7 +86,7 @@ double fm_view_sum(struct fm_view *v, int side, unsigned metric)
         return 0;
     double sum = 0;
     for (size_t i = 0; s->table && i < s->table->rows.len; i++)
-        sum += table_self(&s->table->rows.data[i], metric);
+        sum += table_self(s->table->rows.data[i].self, FM_METRIC_COUNT, metric);
     return s->recording->estimated && s->table ? sum
                                                : sum + fm_view_values(v, side, metric).total[0];
 }
@@ -191,10 +202,50 @@ static uint32_t *shown_new(struct fm_view *v, const struct extras *extras,
 
 static bool metric_exists(struct fm_view *v, unsigned metric)
 {
-    if (metric < FM_ENGINE_METRICS)
+    if (fm_engine_metric_is_drawn(metric))
         return true;
     fm_error_set(&v->engine->err, FM_USAGE, "there is no metric %u", metric);
     return false;
+}
+
+/* What does not add up, by function: the smallest, the largest, the last. */
+static void combine_column(const struct fm_view *v, enum fm_metric metric, double *out,
+                           size_t stride, const uint32_t *row_of)
+{
+    const struct fm_view_side *s = &v->side[0];
+    unsigned part;
+    const int64_t *data = fm_view_side_column(s, metric, &part);
+    for (size_t i = 0; data && i < s->p->nodes.len; i++) {
+        uint32_t row = fm_view_side_counts(s, i, part) ? row_of[v->func[s->node_of[i]]] : FM_NONE;
+        if (row != FM_NONE)
+            out[row * stride] = (double)fm_metric_combine(metric, (int64_t)out[row * stride],
+                                                          data[i] > 0 ? data[i] : 0);
+    }
+}
+
+/* Metrics that have a column of their own: what is a function's own, and its total. */
+static void fill_columns(struct fm_view *v, uint64_t columns, double *out, size_t stride,
+                         const uint32_t *shown, uint32_t rows)
+{
+    fm_autofree uint32_t *row_of = fm_malloc(v->engine->functions.len * sizeof *row_of);
+    memset(row_of, 0xff, v->engine->functions.len * sizeof *row_of); /* FM_NONE */
+    for (uint32_t i = 0; i < rows; i++)
+        row_of[shown[i]] = i;
+    for (unsigned m = 0; m < FM_METRIC_COUNT; m++) {
+        if (!(columns >> m & 1))
+            continue;
+        if (!fm_metric_is_sum((enum fm_metric)m)) {
+            combine_column(v, (enum fm_metric)m, out, stride, row_of);
+        } else {
+            fm_autofree struct fm_view_numbers *numbers = fm_view_function_numbers(v, 0, m);
+            for (uint32_t i = 0; i < rows; i++) {
+                out[i * stride] = numbers[shown[i]].self;
+                out[i * stride + 1] =
+                    fm_metric_has_total((enum fm_metric)m) ? numbers[shown[i]].total : 0;
+            }
+        }
+        out += 2;
+    }
 }
 
 int fm_view_table(struct fm_view *v, unsigned metric)
@@ -216,6 +267,11 @@ int fm_view_table(struct fm_view *v, unsigned metric)
     for (int i = 0; i < 8; i++)
         number[i] = fm_result_f64(r);
     double *wide = states ? fm_result_f64_wide(r, FM_STATE_COUNT) : NULL;
+    uint64_t columns = fm_profile_columns(v->side[0].p);
+    uint32_t further = (uint32_t)__builtin_popcountll(columns);
+    if (further)
+        fill_columns(v, columns, fm_result_f64_wide(r, 2 * further), (size_t)2 * further, shown,
+                     rows);
     double *base[3] = { NULL };
     for (int i = 0; diff && i < 3; i++)
         base[i] = fm_result_f64(r);
@@ -239,6 +295,7 @@ int fm_view_table(struct fm_view *v, unsigned metric)
     r->scalars[0] = fm_view_sum(v, 0, metric);
     r->scalars[1] = fm_view_sum(v, 1, metric);
     r->scalars[2] = states;
+    r->scalars[3] = further;
     return 0;
 }
 
@@ -289,22 +346,6 @@ static void find_edges(struct fm_view *v)
         find_table_edges(v, &v->side[i]);
 }
 
-static double edge_total(const struct fm_flat_edge *edge, unsigned metric)
-{
-    return metric == FM_ENGINE_TOTAL     ? positive(edge->total_ns)
-           : metric == FM_ENGINE_CALLS   ? positive(edge->calls)
-           : metric == FM_ENGINE_SAMPLES ? positive(edge->total_samples)
-                                         : 0;
-}
-
-static double edge_self(const struct fm_flat_edge *edge, unsigned metric)
-{
-    return metric == FM_ENGINE_TOTAL     ? positive(edge->self_ns)
-           : metric == FM_ENGINE_CALLS   ? positive(edge->calls)
-           : metric == FM_ENGINE_SAMPLES ? positive(edge->samples)
-                                         : 0;
-}
-
 struct fm_view_numbers *fm_view_edge_numbers(struct fm_view *v, int side, unsigned metric)
 {
     struct fm_view_side *s = &v->side[side];
@@ -316,8 +357,7 @@ struct fm_view_numbers *fm_view_edge_numbers(struct fm_view *v, int side, unsign
         const struct fm_flat_edge *edge = &s->table->edges.data[i];
         uint32_t at = edge_at(v, s->recording->func_of[s->table->rows.data[edge->caller].func],
                               s->recording->func_of[s->table->rows.data[edge->callee].func]);
-        rows[at] = (struct fm_view_numbers){ positive(edge->calls), edge_self(edge, metric),
-                                             edge_total(edge, metric) };
+        rows[at] = edge_numbers(edge, metric);
     }
     if (s->recording->estimated && s->table)
         return rows;
@@ -358,9 +398,7 @@ static void neighbours_of_table(const struct fm_view_side *s, uint32_t func, uns
         uint32_t caller = s->recording->func_of[s->table->rows.data[edge->caller].func];
         uint32_t callee = s->recording->func_of[s->table->rows.data[edge->callee].func];
         if (func == (callers ? callee : caller))
-            rows[callers ? caller : callee] =
-                (struct fm_view_numbers){ positive(edge->calls), edge_self(edge, metric),
-                                          edge_total(edge, metric) };
+            rows[callers ? caller : callee] = edge_numbers(edge, metric);
     }
 }
 

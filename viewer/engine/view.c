@@ -168,7 +168,7 @@ const int64_t *fm_view_side_column(const struct fm_view_side *s, enum fm_metric 
     return s->p->columns[metric].data;
 }
 
-double *fm_view_column(const struct fm_view *v, int side, uint32_t columns)
+double *fm_view_column(const struct fm_view *v, int side, uint64_t columns)
 {
     const struct fm_view_side *s = &v->side[side];
     double *sums = fm_calloc(v->nodes, sizeof *sums);
@@ -200,9 +200,9 @@ static double *totals_new(const struct fm_view_side *s, const int64_t *data)
 
 /* Numbers that include callees: a node that became one with its caller adds nothing to it. */
 static void fill_from_totals(const struct fm_view *v, const struct fm_view_side *s,
-                             struct fm_view_values *values)
+                             enum fm_metric metric, struct fm_view_values *values)
 {
-    const int64_t *data = s->p->columns[FM_METRIC_TOTAL].data;
+    const int64_t *data = s->p->columns[metric].data;
     fm_autofree double *totals = data && s->partly ? totals_new(s, data) : NULL;
     unsigned part = s->part && !totals ? FM_SHAPE_REST : 0;
     double *total = values->total, *self = values->self;
@@ -276,10 +276,10 @@ static struct fm_view_values *values_of(struct fm_view *v, int side, unsigned me
     remember(s, metric);
     if (values->self)
         return values;
-    if (metric == FM_ENGINE_TOTAL) {
+    if (fm_engine_metric_info(metric).scope == FM_OF_CALLEES) {
         values->self = fm_calloc(v->nodes, sizeof *values->self);
         values->total = fm_calloc(v->nodes, sizeof *values->total);
-        fill_from_totals(v, s, values);
+        fill_from_totals(v, s, (enum fm_metric)metric, values);
     } else {
         values->self = fm_view_column(v, side, fm_engine_metric_columns(metric));
     }
@@ -296,7 +296,7 @@ struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metri
     if (!v->side[side].recording)
         return (struct fm_view_values){ 0 };
     struct fm_view_values *values =
-        values_of(v, side, metric < FM_ENGINE_METRICS ? metric : FM_ENGINE_TOTAL);
+        values_of(v, side, fm_engine_metric_is_drawn(metric) ? metric : FM_ENGINE_TOTAL);
     if (!values->total) {
         values->total = fm_malloc(v->nodes * sizeof *values->total);
         fill_from_selves(v, values);

@@ -105,7 +105,7 @@ static inline bool fm_view_side_counts(const struct fm_view_side *s, size_t node
     return s->node_of[node] != FM_NONE && (!part || s->part[node] & part);
 }
 /* The sum of columns (bits) by node, callees not included. Caller frees. */
-double *fm_view_column(const struct fm_view *v, int side, uint32_t columns);
+double *fm_view_column(const struct fm_view *v, int side, uint64_t columns);
 
 static inline bool fm_view_is_diff(const struct fm_view *v)
 {
@@ -142,7 +142,8 @@ uint32_t fm_view_find(struct fm_view *v, const uint32_t *path, uint32_t len);
 uint32_t fm_view_parent(struct fm_view *v, uint32_t node);
 
 /* Columns: func, nodes, calls, primitive, self, total, min, max, suspended, samples
- * [, states (8 wide)] [, base calls, base self, base total]; scalars: sum, base sum, has states.
+ * [, states (as many as there are wide)] [, self and total of each of fm_profile_columns]
+ * [, base calls, base self, base total]; scalars: sum, base sum, has states, number of these metrics.
  * tables.c */
 int fm_view_table(struct fm_view *v, unsigned metric);
 /* Columns: func, calls, self, total [, base calls, base total]. */

@@ -50,6 +50,17 @@ export class App {
     this.lastPath = [];
   }
 
+  /** The colour of a state. @param {number} k @returns {string} */
+  stateColor(k) {
+    return this.session.summary(this.s).stateColors?.[k]?.[this.palette.dark ? 1 : 0] ?? "";
+  }
+
+  /** Bars of shares have the colour of the metric, if it has one. */
+  showMetricColor() {
+    const colors = this.session.metric(this.s).colors;
+    document.documentElement.style.setProperty("--bar-self", colors?.[this.palette.dark ? 1 : 0] ?? "");
+  }
+
   get s() {
     return this.store.now;
   }
@@ -95,6 +106,7 @@ export class App {
   /** @param {Set<string> | null} changed */
   refresh(changed) {
     const view = this.views.find((v) => v.id === this.s.view) ?? this.views[0];
+    this.showMetricColor();
     try {
       if (view !== this.shown) {
         this.shown?.hide?.();

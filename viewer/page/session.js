@@ -8,7 +8,8 @@ import { alignLines } from "./parts/align.js";
 /**
  * @typedef {import('./state.js').PageState} PageState
  * @typedef {{id: number, name: string, summary: any}} OpenRecording
- * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean}} Metric
+ * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
+ *   colors: [string, string] | null}} Metric
  * @typedef {{text: string, pattern: RegExp | null, funcs: Uint32Array, has: Uint8Array}} Matches
  */
 
@@ -116,7 +117,7 @@ export class Session {
     const metrics = this.summary(s).metrics;
     return (
       metrics.find((/** @type {Metric} */ m) => m.key === s.metric) ??
-      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true }
+      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true, hasTotal: true, colors: null }
     );
   }
 

@@ -32,9 +32,9 @@ struct fm_flat_row {
     union {
         int64_t self[FM_METRIC_COUNT];
         struct {
-            int64_t calls;   /* resumes included */
-            int64_t resumes; /* part of calls */
             int64_t self_ns;
+            int64_t calls;          /* resumes included */
+            int64_t resumes;        /* part of calls */
             int64_t min_ns, max_ns; /* 0 if unknown */
             int64_t suspended_ns;
             int64_t samples; /* that ended here */
@@ -46,10 +46,7 @@ struct fm_flat_row {
     };
     union {
         int64_t total[FM_METRIC_COUNT]; /* 0 where the metric has none */
-        struct {
-            int64_t before_total_[FM_METRIC_TOTAL];
-            int64_t total_ns;
-        };
+        int64_t total_ns;               /* the first of them */
         struct {
             int64_t before_total_samples_[FM_METRIC_SAMPLES];
             int64_t total_samples; /* in which it was on the stack */
@@ -68,15 +65,12 @@ struct fm_flat_edge {
     union {
         int64_t self[FM_METRIC_STATES];
         struct {
-            int64_t calls, resumes_, self_ns, min_ns_, max_ns_, suspended_ns_, samples;
+            int64_t self_ns, calls, resumes_, min_ns_, max_ns_, suspended_ns_, samples;
         };
     };
     union {
         int64_t total[FM_METRIC_STATES];
-        struct {
-            int64_t before_total_[FM_METRIC_TOTAL];
-            int64_t total_ns;
-        };
+        int64_t total_ns; /* the first of them */
         struct {
             int64_t before_total_samples_[FM_METRIC_SAMPLES];
             int64_t total_samples;
@@ -99,6 +93,7 @@ FM_FLAT_NAME(fm_flat_edge, calls, CALLS);
 FM_FLAT_NAME(fm_flat_edge, self_ns, TOTAL);
 FM_FLAT_NAME(fm_flat_edge, samples, SAMPLES);
 #undef FM_FLAT_NAME
+_Static_assert(FM_METRIC_TOTAL == 0, "time comes first");
 
 struct fm_flat {
     FM_VEC(struct fm_flat_row) rows;   /* in order of function id */

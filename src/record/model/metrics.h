@@ -7,7 +7,7 @@
  * follow the list, in their own order.
  *
  * A recording names its metrics, so numbers of them are this program's alone and lines may go
- * anywhere; names must stay. A metric that this version does not know is left out when read.
+ * anywhere but before time, which is the first; names must stay. A metric that this version does not know is left out when read.
  */
 #ifndef FM_MODEL_METRICS_H
 #define FM_MODEL_METRICS_H
@@ -55,9 +55,9 @@ enum fm_metric_place {
 /*    name       in files     for people       unit   combine what of  origin       place   light, dark */
 /* clang-format off */
 #define FM_METRIC_LIST(X)                                                                          \
+    X(TOTAL,     "total",     "time",          NS,    SUM,  CALLEES, AS_RECORDED, OWN,    0, 0) /* wall time */       \
     X(CALLS,     "calls",     "calls",         COUNT, SUM,  ENTRIES, EXACT,       OWN,    0, 0) /* from the caller */ \
     X(RESUMES,   "resumes",   "resumes",       COUNT, SUM,  ENTRIES, EXACT,       OWN,    0, 0) /* of generators */   \
-    X(TOTAL,     "total",     "time",          NS,    SUM,  CALLEES, AS_RECORDED, OWN,    0, 0) /* wall time */       \
     X(MIN,       "min",       "shortest call", NS,    MIN,  ENTRIES, EXACT,       OWN,    0, 0)                       \
     X(MAX,       "max",       "longest call",  NS,    MAX,  ENTRIES, EXACT,       OWN,    0, 0)                       \
     X(SUSPENDED, "suspended", "suspended",     NS,    SUM,  ENTRIES, EXACT,       OWN,    0, 0) /* yield to resume */ \

@@ -1,5 +1,5 @@
 // Colours of functions. Chosen so that they differ in lightness too, and no meaning hangs on red against green:
-// differences go from blue to red, states have the colours of the style sheet, which were searched for like those of modules.
+// differences go from blue to red, states and metrics have the colours that the engine says.
 
 /** @typedef {import('../session.js').Session} Session @typedef {import('../state.js').PageState} PageState */
 
@@ -49,10 +49,7 @@ export function readPalette() {
     "select",
   ])
     colors[name] = cssColor(`--${name}`);
-  const states = ["python", "c", "gil", "lock", "disk", "network", "sleep", "other"].map((s) =>
-    cssColor(`--state-${s}`),
-  );
-  return { dark, colors, states };
+  return { dark, colors };
 }
 
 /** @typedef {ReturnType<typeof readPalette>} Palette */
@@ -171,7 +168,8 @@ function selfColors(session, s, palette) {
 /** The state in which most of a function's own time went. @param {Session} session @param {PageState} s @param {Palette} palette */
 function stateColors(session, s, palette) {
   const table = session.table(s);
-  const titles = session.summary(s).stateTitles;
+  const { stateTitles: titles, stateColors: both } = session.summary(s);
+  const states = both.map((/** @type {string[]} */ pair) => pair[palette.dark ? 1 : 0]);
   // Shares of time, whatever the metric is.
   const time = session.metric(s).unit === "ns" ? table.total : new Float64Array(table.length);
   const used = new Set();
@@ -181,22 +179,23 @@ function stateColors(session, s, palette) {
     if (row === undefined || !table.states) return -1;
     let best = -1;
     let own = 0;
-    for (let k = 0; k < 8; k++) own += table.states[row * 8 + k];
+    const values = table.statesOf(row);
+    for (const value of values) own += value;
     // What only calls others has no state worth a colour.
     if (own < time[row] * 0.03) return -1;
-    for (let k = 0, most = 0; k < 8; k++) {
-      if (table.states[row * 8 + k] <= most) continue;
-      most = table.states[row * 8 + k];
+    for (let k = 0, most = 0; k < values.length; k++) {
+      if (values[k] <= most) continue;
+      most = values[k];
       best = k;
     }
     return best;
   };
   for (let i = 0; i < table.length; i++) used.add(main(table.func[i]));
   const none = moduleColor(-1, palette.dark, 0);
-  const of = remembered((func) => palette.states[main(func)] ?? none);
+  const of = remembered((func) => states[main(func)] ?? none);
   /** @type {[string, string][]} */
   const legend = titles
-    .map((/** @type {string} */ t, /** @type {number} */ k) => [palette.states[k], t])
+    .map((/** @type {string} */ t, /** @type {number} */ k) => [states[k], t])
     .filter((/** @type {any} */ _, /** @type {number} */ k) => used.has(k));
   legend.push([none, "little time of its own"]);
   return { of, legend };

@@ -1,7 +1,7 @@
 // The panel beside every view: the selected function with its numbers, and what one can do with it.
 
 import { el, fill, byId } from "./dom.js";
-import { formatCount, formatDelta, formatShare, formatTime } from "./numbers.js";
+import { formatCount, formatDelta, formatShare, formatTime, formatValue } from "./numbers.js";
 import { expressionText, uniteSpots, wholeTime } from "./spots.js";
 
 /** @typedef {import('../app.js').App} App */
@@ -65,6 +65,12 @@ function numbers(app, table, row) {
   if (table.suspended[row]) facts.push(["suspended", formatTime(table.suspended[row]), ""]);
   if (table.samples[row])
     facts.push(["samples", formatCount(table.samples[row]), sampleError(app, table, row)]);
+  session.summary(s).columns.forEach((/** @type {any} */ m, /** @type {number} */ k) => {
+    const own = table.further(row, 2 * k);
+    const total = m.hasTotal ? table.further(row, 2 * k + 1) : 0;
+    if (own || total)
+      facts.push([m.title, formatValue(own, m.unit), total ? `total ${formatValue(total, m.unit)}` : ""]);
+  });
   facts.push(["contexts", formatCount(table.nodes[row]), ""]);
   return el(
     "dl.facts",
@@ -108,7 +114,8 @@ function actions(app) {
 function statesOf(app, table, row) {
   const titles = app.session.summary(app.s).stateTitles;
   if (!table.states || !titles) return null;
-  const values = Array.from({ length: 8 }, (_, k) => table.states[row * 8 + k]);
+  /** @type {number[]} */
+  const values = Array.from(table.statesOf(row));
   const sum = values.reduce((a, b) => a + b, 0);
   if (!sum) return null;
   return el(
@@ -122,7 +129,7 @@ function statesOf(app, table, row) {
       ...values.flatMap((value, k) =>
         value
           ? [
-              el("i.swatch", { style: { background: app.palette.states[k], "align-self": "center" } }),
+              el("i.swatch", { style: { background: app.stateColor(k), "align-self": "center" } }),
               el("dt", null, titles[k]),
               el("dd.num", null, formatTime(value)),
               el("dd.num.soft", null, formatShare(value, sum)),
@@ -169,7 +176,7 @@ function expressions(app) {
   );
 }
 
-/** A bar of the eight states. @param {App} app @param {ArrayLike<number>} values @param {number} [whole] */
+/** A bar of the states. @param {App} app @param {ArrayLike<number>} values @param {number} [whole] */
 export function stateBar(app, values, whole) {
   const sum = whole ?? Array.from(values).reduce((a, b) => a + b, 0);
   if (!(sum > 0)) return el("div", null);
@@ -178,7 +185,7 @@ export function stateBar(app, values, whole) {
     { "aria-hidden": "true" },
     ...Array.from(values).map((value, k) =>
       value > 0
-        ? el("i", { style: { width: `${(value / sum) * 100}%`, background: app.palette.states[k] } })
+        ? el("i", { style: { width: `${(value / sum) * 100}%`, background: app.stateColor(k) } })
         : null,
     ),
   );

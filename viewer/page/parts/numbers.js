@@ -39,19 +39,19 @@ export function formatCount(count) {
 
 /** @param {number} bytes */
 function formatBytes(bytes) {
-  const units = ["B", "KB", "MB", "GB", "TB"];
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  if (!bytes) return "0";
   let i = 0;
-  while (Math.abs(bytes) >= 999.5 && i < units.length - 1) {
-    bytes /= 1000;
-    i++;
-  }
-  return `${i && Math.abs(bytes) < 99.95 ? bytes.toFixed(1) : Math.round(bytes)} ${units[i]}`;
+  for (; Math.abs(bytes) >= 999.5 && i < units.length - 1; i++) bytes /= 1024;
+  const size = Math.abs(bytes);
+  return `${bytes.toFixed(!i || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2)} ${units[i]}`;
 }
 
 /** A number of a metric with this unit. @param {number} value @param {string} unit */
 export function formatValue(value, unit) {
   if (unit === "ns") return formatTime(value);
-  if (unit === "B" || unit === "bytes") return formatBytes(value);
+  if (unit === "bytes") return formatBytes(value);
+  if (unit === "ppm") return `${(value / 1e4).toFixed(1)} %`;
   return formatCount(value);
 }
 

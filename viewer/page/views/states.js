@@ -55,18 +55,18 @@ export class StatesView {
       return this.rows?.mark(this.order.indexOf(table.rowOf.get(s.f) ?? -1), true);
     this.table = table;
     this.own = new Float64Array(table.length);
-    this.sums = Array(8).fill(0);
+    this.sums = session.summary(s).states.map(() => 0);
     for (let i = 0; i < table.length; i++) {
-      for (let k = 0; k < 8; k++) {
-        this.own[i] += table.states[i * 8 + k];
-        this.sums[k] += table.states[i * 8 + k];
+      for (const [k, value] of table.statesOf(i).entries()) {
+        this.own[i] += value;
+        this.sums[k] += value;
       }
     }
     this.whole = this.sums.reduce((a, b) => a + b, 0);
     // Of everything, as in the other views; threads outside any function have no states.
     this.sum = session.metric(s).key === "total" ? table.sum : this.whole;
     const found = session.matches(s);
-    const weight = (/** @type {number} */ i) => (this.by < 0 ? this.own[i] : table.states[i * 8 + this.by]);
+    const weight = (/** @type {number} */ i) => (this.by < 0 ? this.own[i] : table.statesOf(i)[this.by]);
     this.order = Array.from({ length: table.length }, (_, i) => i)
       .filter((i) => weight(i) > 0 && (!found.pattern || found.has[table.func[i]]))
       .sort((a, b) => weight(b) - weight(a));
@@ -111,7 +111,7 @@ export class StatesView {
             this.update(null);
           },
         },
-        el("i.swatch", { style: { background: app.palette.states[k], "margin-right": "6px" } }),
+        el("i.swatch", { style: { background: app.stateColor(k), "margin-right": "6px" } }),
         `${titles[k]} ${formatShare(this.sums[k], this.whole)}`,
       );
     return el(
@@ -126,7 +126,7 @@ export class StatesView {
   render(row, node, weight, phone) {
     const { app } = this;
     const i = this.order[row];
-    const values = this.table.states.subarray(i * 8, i * 8 + 8);
+    const values = this.table.statesOf(i);
     const most = weight(this.order[0]) || 1;
     const titles = app.session.summary(app.s).stateTitles;
     node.append(cell("num", formatTime(weight(i))));
@@ -159,7 +159,7 @@ export class StatesView {
       rows: this.order.slice(0, 200).map((i) => ({
         name: this.app.session.functions[this.table.func[i]].qualname,
         own: this.own?.[i],
-        states: [...this.table.states.subarray(i * 8, i * 8 + 8)],
+        states: [...this.table.statesOf(i)],
       })),
     };
   }

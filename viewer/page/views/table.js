@@ -2,7 +2,7 @@
 
 import { el, fill } from "../parts/dom.js";
 import { Rows, sortHead, cell, changeCell, shareBar } from "../parts/rows.js";
-import { formatCount, formatPercent, formatTime } from "../parts/numbers.js";
+import { formatCount, formatPercent, formatTime, formatValue } from "../parts/numbers.js";
 import { stateBar } from "../parts/details.js";
 import { relativeToggle } from "../parts/toolbar.js";
 
@@ -209,6 +209,7 @@ export class TableView {
         by: (i) => t.total[i] / (t.primitive[i] || t.calls[i] || 1),
         show: (i) => num(t.calls[i] ? formatTime(t.total[i] / (t.primitive[i] || t.calls[i])) : ""),
       });
+    if (!phone && !session.isDiff(s)) list.push(...this.furtherColumns());
     if (t.states && !calls && !phone)
       list.push({
         key: "states",
@@ -216,7 +217,7 @@ export class TableView {
         width: "84px",
         fixed: true,
         by: () => 0,
-        show: (i) => stateBar(app, t.states.subarray(i * 8, i * 8 + 8)),
+        show: (i) => stateBar(app, t.statesOf(i)),
       });
     list.push({
       key: "name",
@@ -233,6 +234,30 @@ export class TableView {
         by: (i) => placeKey(session.functions[t.func[i]]),
         show: (i) => cell("soft.name", session.place(t.func[i]).slice(0, 300)),
       });
+    return list;
+  }
+
+  /** Metrics that have columns of their own, whatever is drawn. @returns {Column[]} */
+  furtherColumns() {
+    const { table: t } = this;
+    const drawn = this.app.session.metric(this.app.s).key;
+    /** @type {Column[]} */
+    const list = [];
+    const add = (/** @type {any} */ m, /** @type {string} */ key, /** @type {string} */ title, /** @type {number} */ k) =>
+      list.push({
+        key,
+        title,
+        width: "84px",
+        num: true,
+        hint: title,
+        by: (i) => t.further(i, k),
+        show: (i) => cell("num", t.further(i, k) ? formatValue(t.further(i, k), m.unit) : ""),
+      });
+    this.app.session.summary(this.app.s).columns.forEach((/** @type {any} */ m, /** @type {number} */ k) => {
+      if (m.key === drawn) return; // it is in the columns before
+      add(m, m.key, m.title, 2 * k);
+      if (m.hasTotal) add(m, `total_${m.key}`, `total ${m.title}`, 2 * k + 1);
+    });
     return list;
   }
 

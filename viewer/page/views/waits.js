@@ -107,7 +107,7 @@ export class WaitsView {
     const whole = wholeTime(this.app.session, this.app.s);
     const phone = innerWidth < 640;
     const state = (/** @type {number} */ k) => [
-      el("i.swatch", { style: { background: this.app.palette.states[k] } }),
+      el("i.swatch", { style: { background: this.app.stateColor(k) } }),
       ` ${summary.states[k] ?? ""}`,
     ];
     return plainTable(
