@@ -58,6 +58,12 @@ def rows(path) -> dict[str, dict]:
 
 # ---- written, and read back ----
 
+def test_callgrind_has_the_time_of_the_samples(converted):
+    text = converted("app.callgrind").read_text()
+    assert "\nsummary: 1000000000 0\n" in text  # 1,000 ms; no line began
+
+
+
 @pytest.mark.parametrize("name", ["x.collapsed", "x.folded"])
 def test_collapsed(converted, name):
     lines = converted(name).read_text().splitlines()

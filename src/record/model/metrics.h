@@ -6,8 +6,9 @@
  * The states of threads (model/states.h) are metrics too: the time a context spent in each. They
  * follow the list, in their own order.
  *
- * A recording names its metrics, so numbers of them are this program's alone and lines may go
- * anywhere but before time, which is the first; names must stay. A metric that this version does not know is left out when read.
+ * Add at the end of the list: the order is that of tables, and model/flat.h calls the first ones by
+ * their names. A recording names its metrics, so names must stay, but numbers are this program's
+ * alone. A metric that this version does not know is left out when read.
  */
 #ifndef FM_MODEL_METRICS_H
 #define FM_MODEL_METRICS_H
@@ -133,6 +134,14 @@ static inline bool fm_metric_is_sum(enum fm_metric metric)
 static inline enum fm_metric fm_metric_of_state(enum fm_state state)
 {
     return (enum fm_metric)(FM_METRIC_STATES + (int)state);
+}
+
+/* The next metric of a set (a bit each) from `metric` on; FM_METRIC_COUNT behind the last. */
+static inline int fm_metric_next(uint64_t metrics, int metric)
+{
+    while (metric < FM_METRIC_COUNT && !(metrics >> metric & 1))
+        metric++;
+    return metric;
 }
 
 /* Two numbers of one metric as one. */

@@ -19,7 +19,7 @@ static void put_rows(const struct fm_report *r)
           r->out);
     if (r->flat->beside)
         fputs(",samples,total_samples", r->out);
-    fm_csv_put_metric_titles(r->out, r->flat->columns);
+    fm_csv_put_metric_titles(r->out, r->flat->columns, true);
     if (r->flat->beside)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
@@ -63,7 +63,7 @@ static void put_edges(const struct fm_report *r, enum fm_direction direction)
     fprintf(r->out,
             "caller,caller_file,caller_line,callee,callee_file,callee_line,%s,self_s,total_s",
             r->flat->states ? "samples,total_samples" : "calls,primitive_calls");
-    fm_csv_put_metric_titles(r->out, r->flat->columns);
+    fm_csv_put_metric_titles(r->out, r->flat->columns, true);
     fputs("\r\n", r->out);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         size_t n;
@@ -119,7 +119,7 @@ static void put_tree(const struct fm_report *r)
             r->flat->states ? "samples" : "calls,resumes");
     if (r->flat->beside)
         fputs(",samples", r->out);
-    fm_csv_put_metric_titles(r->out, b.numbers.metrics);
+    fm_csv_put_metric_titles(r->out, b.numbers.metrics, true);
     if (r->flat->states || r->flat->beside)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
@@ -143,6 +143,9 @@ static void put_threads(const struct fm_report *r)
         sampled || beside ? fm_thread_states_new(p) : NULL;
     fprintf(r->out, "process,thread,name,wall_s,cpu_s,%s%s", sampled ? "samples" : "calls",
             beside ? ",samples" : "");
+    uint64_t metrics;
+    fm_autofree int64_t *numbers = fm_thread_numbers_new(p, &metrics);
+    fm_csv_put_metric_titles(r->out, metrics, false);
     if (states)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
@@ -159,6 +162,7 @@ static void put_threads(const struct fm_report *r)
         fprintf(r->out, ",%lld", (long long)events);
         if (beside)
             fprintf(r->out, ",%lld", (long long)states[i].samples);
+        fm_csv_put_metrics(r->out, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         if (states)
             fm_csv_put_states(r, states[i].state_ns);
         fputs("\r\n", r->out);

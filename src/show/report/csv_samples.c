@@ -74,7 +74,7 @@ void fm_csv_put_sampled(const struct fm_report *r)
     for (size_t i = 0; i < r->flat->rows.len; i++)
         all = fm_sum(all, r->flat->rows.data[i].samples);
     fputs("function,file,line,samples,total_samples,self_error,self_s,total_s", r->out);
-    fm_csv_put_metric_titles(r->out, r->flat->columns);
+    fm_csv_put_metric_titles(r->out, r->flat->columns, true);
     fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
     for (size_t i = 0; i < r->selection.rows.len; i++) {

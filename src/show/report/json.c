@@ -153,6 +153,8 @@ static void add_threads(struct json_page *page)
     bool first = true;
     bool sampled = page->sampling.any;
     fm_autofree struct fm_thread_states *states = sampled ? fm_thread_states_new(p) : NULL;
+    uint64_t metrics;
+    fm_autofree int64_t *numbers = fm_thread_numbers_new(p, &metrics);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
         if (!fm_branches_shows(p, &page->r->scope, i))
@@ -167,6 +169,7 @@ static void add_threads(struct json_page *page)
                            t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
         fm_json_add_member(out, "cpu_ns", (int64_t)t->cpu_ns);
         fm_json_add_member(out, "calls", e.calls + e.c_calls + e.resumes);
+        fm_json_add_metrics(out, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         if (sampled) {
             fm_json_add_member(out, "samples", states[i].samples);
             fm_json_add_states(out, "states_ns", states[i].state_ns);

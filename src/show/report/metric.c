@@ -4,19 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "show/report/json_text.h"
 #include "show/report/number.h"
-
-/* The next metric of a set from `m` on; FM_METRIC_COUNT at its end. */
-static int next_of(uint64_t metrics, int m)
-{
-    while (m < FM_METRIC_COUNT && !(metrics >> m & 1))
-        m++;
-    return m;
-}
-
-#define FOR_EACH(m, metrics)                                                                       \
-    for (int m = next_of(metrics, 0); m < FM_METRIC_COUNT; m = next_of(metrics, m + 1))
 
 char *fm_number_of(char *out, enum fm_unit unit, int64_t value)
 {
@@ -37,8 +27,8 @@ char *fm_number_of(char *out, enum fm_unit unit, int64_t value)
 
 void fm_metric_columns(struct fm_table *t, uint64_t metrics)
 {
-    FOR_EACH(m, metrics)
-    {
+    for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(metrics, m + 1)) {
         const struct fm_metric_info *info = fm_metric_info((enum fm_metric)m);
         fm_table_column(t, info->title, FM_TABLE_RIGHT);
         if (fm_metric_has_total((enum fm_metric)m))
@@ -55,8 +45,8 @@ static void add_cell(struct fm_table *t, enum fm_unit unit, int64_t value)
 void fm_metric_cells(struct fm_table *t, uint64_t metrics, const int64_t *self,
                      const int64_t *total)
 {
-    FOR_EACH(m, metrics)
-    {
+    for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(metrics, m + 1)) {
         enum fm_unit unit = fm_metric_info((enum fm_metric)m)->unit;
         add_cell(t, unit, self[m]);
         if (fm_metric_has_total((enum fm_metric)m))
@@ -98,12 +88,13 @@ static void add_number(struct fm_buffer *out, enum fm_unit unit, int64_t value, 
         fm_buffer_addf(out, "%lld", (long long)value);
 }
 
-void fm_csv_put_metric_titles(FILE *out, uint64_t metrics)
+void fm_csv_put_metric_titles(FILE *out, uint64_t metrics, bool totals)
 {
     fm_autobuffer text = FM_BUFFER_INIT;
-    FOR_EACH(m, metrics)
-    {
-        for (int total = 0; total <= fm_metric_has_total((enum fm_metric)m); total++) {
+    for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(metrics, m + 1)) {
+        int last = totals && fm_metric_has_total((enum fm_metric)m);
+        for (int total = 0; total <= last; total++) {
             fm_buffer_add_char(&text, ',');
             add_name(&text, total, (enum fm_metric)m, "_s");
         }
@@ -114,12 +105,12 @@ void fm_csv_put_metric_titles(FILE *out, uint64_t metrics)
 void fm_csv_put_metrics(FILE *out, uint64_t metrics, const int64_t *self, const int64_t *total)
 {
     fm_autobuffer text = FM_BUFFER_INIT;
-    FOR_EACH(m, metrics)
-    {
+    for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(metrics, m + 1)) {
         enum fm_unit unit = fm_metric_info((enum fm_metric)m)->unit;
         fm_buffer_add_char(&text, ',');
         add_number(&text, unit, self[m], true);
-        if (!fm_metric_has_total((enum fm_metric)m))
+        if (!total || !fm_metric_has_total((enum fm_metric)m))
             continue;
         fm_buffer_add_char(&text, ',');
         add_number(&text, unit, total[m], true);
@@ -130,9 +121,10 @@ void fm_csv_put_metrics(FILE *out, uint64_t metrics, const int64_t *self, const 
 void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t *self,
                          const int64_t *total)
 {
-    FOR_EACH(m, metrics)
-    {
-        for (int with = 0; with <= fm_metric_has_total((enum fm_metric)m); with++) {
+    for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(metrics, m + 1)) {
+        int last = total && fm_metric_has_total((enum fm_metric)m);
+        for (int with = 0; with <= last; with++) {
             fm_autobuffer name = FM_BUFFER_INIT;
             add_name(&name, with, (enum fm_metric)m, "_ns");
             fm_json_add_key(out, name.data);
@@ -147,8 +139,8 @@ void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t 
 void fm_node_numbers_init(struct fm_node_numbers *all, const struct fm_profile *p)
 {
     *all = (struct fm_node_numbers){ .metrics = fm_profile_columns(p) };
-    FOR_EACH(m, all->metrics)
-    {
+    for (int m = fm_metric_next(all->metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(all->metrics, m + 1)) {
         all->self[m] = fm_profile_selves_new(p, (enum fm_metric)m);
         if (fm_metric_has_total((enum fm_metric)m))
             all->total[m] = fm_profile_totals_new(p, (enum fm_metric)m);
@@ -166,9 +158,45 @@ void fm_node_numbers_release(struct fm_node_numbers *all)
 void fm_node_numbers_get(const struct fm_node_numbers *all, uint32_t node,
                          int64_t self[FM_METRIC_COUNT], int64_t total[FM_METRIC_COUNT])
 {
-    FOR_EACH(m, all->metrics)
-    {
+    for (int m = fm_metric_next(all->metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(all->metrics, m + 1)) {
         self[m] = all->self[m][node];
         total[m] = all->total[m] ? all->total[m][node] : 0;
     }
+}
+
+/* ---- of threads ---- */
+
+int64_t *fm_thread_numbers_new(const struct fm_profile *p, uint64_t *metrics)
+{
+    struct fm_node_numbers all;
+    fm_node_numbers_init(&all, p);
+    *metrics = all.metrics;
+    int64_t *numbers = fm_calloc(p->threads.len * FM_METRIC_COUNT + 1, sizeof *numbers);
+    for (int m = fm_metric_next(all.metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(all.metrics, m + 1)) {
+        for (size_t i = 0; i < p->nodes.len; i++) {
+            int64_t *number =
+                &numbers[(size_t)p->nodes.data[i].thread * FM_METRIC_COUNT + (size_t)m];
+            if (!all.total[m] || p->nodes.data[i].parent == FM_NONE)
+                *number = fm_metric_combine((enum fm_metric)m, *number,
+                                            all.total[m] ? all.total[m][i] : all.self[m][i]);
+        }
+    }
+    fm_node_numbers_release(&all);
+    return numbers;
+}
+
+void fm_metric_thread_columns(struct fm_table *t, uint64_t metrics)
+{
+    for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(metrics, m + 1))
+        fm_table_column(t, fm_metric_info((enum fm_metric)m)->title, FM_TABLE_RIGHT);
+}
+
+void fm_metric_thread_cells(struct fm_table *t, uint64_t metrics, const int64_t *numbers)
+{
+    for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
+         m = fm_metric_next(metrics, m + 1))
+        add_cell(t, fm_metric_info((enum fm_metric)m)->unit, numbers[m]);
 }

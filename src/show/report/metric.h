@@ -24,7 +24,8 @@ void fm_metric_cells(struct fm_table *t, uint64_t metrics, const int64_t *self,
                      const int64_t *total);
 void fm_metric_cells_empty(struct fm_table *t, uint64_t metrics);
 
-void fm_csv_put_metric_titles(FILE *out, uint64_t metrics);
+/* Without totals (`totals` false, `total` NULL) where a row stands for itself: threads. */
+void fm_csv_put_metric_titles(FILE *out, uint64_t metrics, bool totals);
 void fm_csv_put_metrics(FILE *out, uint64_t metrics, const int64_t *self, const int64_t *total);
 void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t *self,
                          const int64_t *total);
@@ -38,5 +39,12 @@ void fm_node_numbers_init(struct fm_node_numbers *all, const struct fm_profile *
 void fm_node_numbers_release(struct fm_node_numbers *all);
 void fm_node_numbers_get(const struct fm_node_numbers *all, uint32_t node,
                          int64_t self[FM_METRIC_COUNT], int64_t total[FM_METRIC_COUNT]);
+
+/* The same of whole threads: numbers by metric, one thread behind the other. Caller frees. */
+int64_t *fm_thread_numbers_new(const struct fm_profile *p, uint64_t *metrics);
+
+/* Titles and cells where a thread stands for itself: one column per metric. */
+void fm_metric_thread_columns(struct fm_table *t, uint64_t metrics);
+void fm_metric_thread_cells(struct fm_table *t, uint64_t metrics, const int64_t *numbers);
 
 #endif

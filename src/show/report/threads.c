@@ -3,6 +3,7 @@
  * much they did. A thread that was waiting lived long and used little CPU.
  */
 #include "show/report/cost.h"
+#include "show/report/metric.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
 #include "show/report/sampling.h"
@@ -16,6 +17,8 @@ void fm_report_threads(const struct fm_report *r)
     bool beside = r->flat->beside; /* samples, beside calls */
     fm_autofree struct fm_thread_states *states =
         r->flat->states || beside ? fm_thread_states_new(p) : NULL;
+    uint64_t metrics;
+    fm_autofree int64_t *numbers = fm_thread_numbers_new(p, &metrics);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
     fm_table_column(&t, "thread", FM_TABLE_RIGHT);
@@ -26,6 +29,7 @@ void fm_report_threads(const struct fm_report *r)
         fm_table_column(&t, "calls", FM_TABLE_RIGHT);
     if (states)
         fm_table_column(&t, "samples", FM_TABLE_RIGHT);
+    fm_metric_thread_columns(&t, metrics);
     if (states)
         fm_table_column(&t, "states", FM_TABLE_LEFT);
     fm_table_column(&t, "name", FM_TABLE_FLEXIBLE);
@@ -49,8 +53,10 @@ void fm_report_threads(const struct fm_report *r)
         int64_t calls = e.calls + e.c_calls + e.resumes;
         if (beside || !states) /* what was only sampled has none */
             fm_table_cell(&t, FM_COLOR_NONE, calls || !beside ? fm_number_count(text, calls) : "");
-        if (states) {
+        if (states)
             fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(text, states[i].samples));
+        fm_metric_thread_cells(&t, metrics, numbers + (size_t)i * FM_METRIC_COUNT);
+        if (states) {
             fm_states_cell(&t, states[i].state_ns);
             fm_states_add(all_ns, states[i].state_ns);
         }
