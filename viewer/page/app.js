@@ -58,7 +58,7 @@ export class App {
   /** Bars of shares have the colour of the metric, if it has one. */
   showMetricColor() {
     const colors = this.session.metric(this.s).colors;
-    document.documentElement.style.setProperty("--bar-self", colors?.[this.palette.dark ? 1 : 0] ?? "");
+    document.documentElement.style.setProperty("--metric", colors?.[this.palette.dark ? 1 : 0] ?? "");
   }
 
   get s() {

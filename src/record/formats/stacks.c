@@ -8,6 +8,7 @@
 void fm_stacks_init(struct fm_stacks *s)
 {
     *s = (struct fm_stacks){ .p = fm_profile_new() };
+    s->tree.p = s->p;
 }
 
 void fm_stacks_release(struct fm_stacks *s)
@@ -17,7 +18,7 @@ void fm_stacks_release(struct fm_stacks *s)
     fm_map_release(&s->function_index);
     fm_map_release(&s->processes);
     fm_map_release(&s->threads);
-    fm_map_release(&s->children);
+    fm_tree_release(&s->tree);
     fm_map_release(&s->spots);
     fm_map_release(&s->lines);
 }
@@ -119,12 +120,7 @@ void fm_stacks_begin(struct fm_stacks *s, uint32_t thread, int64_t samples, int6
 
 uint32_t fm_stacks_child(struct fm_stacks *s, uint32_t node, uint32_t function)
 {
-    bool is_new;
-    uint32_t fresh = (uint32_t)s->p->nodes.len;
-    if (s->p->nodes.len >= FM_NONE - 1)
-        return node; /* nobody has so many contexts: what is deeper stays here */
-    uint32_t child = *fm_map_at(&s->children, fm_map_pair(node, function), fresh, &is_new);
-    return is_new ? fm_profile_node(s->p, node, function) : child;
+    return fm_tree_child(&s->tree, node, function);
 }
 
 static uint32_t row_at(struct fm_stacks *s, uint32_t function, uint32_t line)

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "record/model/profile.h"
+#include "record/model/tree.h"
 
 /* A function of the file, until the end of the file shows its first line. */
 struct fm_stacks_function {
@@ -34,7 +35,7 @@ struct fm_stacks {
     FM_VEC(struct fm_stacks_function) functions;
     struct fm_map names, function_index; /* (file, name); (that, line) */
     struct fm_map processes, threads;    /* pid; (process, tid) */
-    struct fm_map children;              /* (node, function) → node */
+    struct fm_tree tree;                 /* that the stacks become */
     struct fm_map spots, lines;          /* (function, line); (that, process) → row of lines */
     uint32_t stacks;
     /* The stack being added. */

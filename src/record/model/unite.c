@@ -2,6 +2,7 @@
 #include "record/model/unite.h"
 
 #include "base/map.h"
+#include "record/model/tree.h"
 
 struct unite {
     struct fm_profile *into;
@@ -11,7 +12,7 @@ struct unite {
     uint32_t *threads;
     uint32_t first_new;        /* processes of `into` from here on were only sampled */
     uint32_t first_new_thread; /* … and threads, those of known processes included */
-    struct fm_map children;    /* (node, function) of `into` → node; C functions passed over */
+    struct fm_tree tree;       /* of `into`, C functions passed over */
 };
 
 static uint32_t string_of(struct unite *u, uint32_t id)
@@ -121,7 +122,7 @@ static void index_children(struct unite *u)
                p->functions.data[p->nodes.data[parent].func].kind == FM_FUNCTION_C)
             parent = p->nodes.data[parent].parent;
         if (parent != FM_NONE)
-            fm_map_at(&u->children, fm_map_pair(parent, p->nodes.data[i].func), i, NULL);
+            fm_tree_know(&u->tree, parent, p->nodes.data[i].func, i);
     }
 }
 
@@ -157,16 +158,10 @@ static void unite_trees(struct unite *u)
     for (uint32_t i = 0; i < from->nodes.len; i++) {
         const struct fm_node *node = &from->nodes.data[i];
         uint32_t thread = u->threads[node->thread];
-        bool is_new;
-        if (node->parent == FM_NONE) {
+        if (node->parent == FM_NONE)
             place[i] = u->into->threads.data[thread].root;
-        } else {
-            uint64_t key = fm_map_pair(place[node->parent], u->functions[node->func]);
-            uint32_t *at = fm_map_at(&u->children, key, 0, &is_new);
-            if (is_new)
-                *at = fm_profile_node(u->into, place[node->parent], u->functions[node->func]);
-            place[i] = *at;
-        }
+        else
+            place[i] = fm_tree_child(&u->tree, place[node->parent], u->functions[node->func]);
         for (int m = 0; m < FM_METRIC_COUNT; m++)
             if (!is_exact(u, thread) || fm_metric_info((enum fm_metric)m)->origin == FM_SAMPLED)
                 fm_profile_add(u->into, (enum fm_metric)m, place[i],
@@ -229,7 +224,7 @@ static void unite_notes(struct unite *u)
 
 void fm_profile_unite_samples(struct fm_profile *into, const struct fm_profile *sampled)
 {
-    struct unite u = { .into = into, .from = sampled };
+    struct unite u = { .into = into, .from = sampled, .tree = { .p = into } };
     u.functions = fm_malloc((sampled->functions.len + 1) * sizeof *u.functions);
     u.processes = fm_malloc((sampled->processes.len + 1) * sizeof *u.processes);
     u.threads = fm_malloc((sampled->threads.len + 1) * sizeof *u.threads);
@@ -239,7 +234,7 @@ void fm_profile_unite_samples(struct fm_profile *into, const struct fm_profile *
     unite_lines(&u);
     unite_tables(&u);
     unite_notes(&u);
-    fm_map_release(&u.children);
+    fm_tree_release(&u.tree);
     free(u.functions);
     free(u.processes);
     free(u.threads);

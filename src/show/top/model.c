@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/model/tree.h"
+
 struct fm_top_model *fm_top_model_new(uint64_t start_ns)
 {
     struct fm_top_model *model = fm_calloc(1, sizeof *model);
@@ -188,8 +190,8 @@ static void take_nodes(struct fm_top_model *model, const struct fm_profile *p,
         } else {
             bool is_new;
             uint32_t parent = mine[n->parent];
-            mine[i] = *fm_map_at(&model->node_of, fm_map_pair(parent, func),
-                                 (uint32_t)model->nodes.len, &is_new);
+            mine[i] =
+                fm_tree_at(&model->node_of, parent, func, (uint32_t)model->nodes.len, &is_new);
             if (is_new)
                 node_push(model, parent, func, model->nodes.data[parent].thread);
         }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "record/model/tree.h"
 #include "watch/sampler/account.h"
 #include "watch/sampler/target.h"
 
@@ -28,8 +29,8 @@ struct gather {
     FM_VEC(uint32_t) functions; /* number of a code → function */
     FM_VEC(struct code_place) places;
     struct fm_map place_of; /* (code, offset) → place */
-    struct fm_map nodes;    /* (parent, function) → node */
-    struct fm_map lines;    /* (function, line) → row in `rows` */
+    struct fm_tree tree;
+    struct fm_map lines; /* (function, line) → row in `rows` */
     FM_VEC(struct fm_line) rows;
     FM_VEC(uint32_t) seen; /* rows counted for the stack at hand: recursion counts once */
 };
@@ -100,11 +101,7 @@ static uint32_t node_of(struct gather *g, const struct fm_tally_row *row)
     for (uint32_t i = row->n; i-- > 0;) {
         const struct fm_raw_frame *frame = &g->a->tally.frames.data[row->first + i];
         uint32_t func = g->functions.data[frame->code];
-        bool is_new;
-        uint32_t *at = fm_map_at(&g->nodes, fm_map_pair(node, func), 0, &is_new);
-        if (is_new)
-            *at = fm_profile_node(g->p, node, func);
-        node = *at;
+        node = fm_tree_child(&g->tree, node, func);
     }
     return node;
 }
@@ -305,7 +302,7 @@ static void note_lateness(struct gather *g)
 static void gather_target(struct fm_profile *p, const struct fm_gather_source *source,
                           const struct fm_gather_settings *settings, double share)
 {
-    struct gather g = { .p = p, .t = source->target, .a = source->account };
+    struct gather g = { .p = p, .t = source->target, .a = source->account, .tree = { .p = p } };
     g.process = add_process(&g, settings, share);
     for (size_t i = 0; i < g.a->threads.len; i++)
         fm_vec_push(&g.threads, FM_NONE);
@@ -327,7 +324,7 @@ static void gather_target(struct fm_profile *p, const struct fm_gather_source *s
     fm_vec_release(&g.rows);
     fm_vec_release(&g.seen);
     fm_map_release(&g.place_of);
-    fm_map_release(&g.nodes);
+    fm_tree_release(&g.tree);
     fm_map_release(&g.lines);
 }
 
