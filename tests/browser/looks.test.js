@@ -128,9 +128,9 @@ for (const theme of ["light", "dark"]) {
           probe.style.color = color;
           return getComputedStyle(probe).color.match(/\d+/g).slice(0, 3).join(",");
         };
-        const states = ["python", "c", "gil", "lock", "disk", "network", "sleep", "other"];
+        const dark = document.documentElement.dataset.theme === "dark" ? 1 : 0;
         return {
-          states: states.map((name) => of(`var(--state-${name})`)),
+          states: window.fathomTest.summary().stateColors.map((pair) => of(pair[dark])),
           change: ["more", "less", "ink"].map((name) => of(`var(--${name})`)),
           modules: modules.map(of),
         };

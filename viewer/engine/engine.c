@@ -108,8 +108,7 @@ static void recording_free(struct fm_recording *r)
     free(r->name);
     free(r->func_of);
     free(r->thread_of);
-    free(r->first_child);
-    free(r->next_child);
+    fm_links_release(&r->links);
     free(r);
 }
 

@@ -22,6 +22,7 @@
 #include "base/vec.h"
 #include "record/model/flat.h"
 #include "record/model/profile.h"
+#include "record/model/shape.h"
 
 #define FM_ENGINE_RECORDINGS 16
 #define FM_ENGINE_VIEWS      64
@@ -90,11 +91,10 @@ void fm_result_release(struct fm_result *r);
 struct fm_recording {
     struct fm_profile *p;
     char *name;
-    uint32_t *func_of;   /* by function of the profile: id in the engine */
-    uint32_t *thread_of; /* by thread: its root as a function of the engine */
-    /* By node: its first callee, and the next one of its caller; FM_NONE. Made by tree.c. */
-    uint32_t *first_child, *next_child;
-    bool estimated; /* the tree was made of a table; its process and thread are inventions */
+    uint32_t *func_of;     /* by function of the profile: id in the engine */
+    uint32_t *thread_of;   /* by thread: its root as a function of the engine */
+    struct fm_links links; /* of its contexts; made with the first view */
+    bool estimated;        /* the tree was made of a table; its process and thread are inventions */
     uint32_t processes, threads, nodes; /* that were really there */
 };
 

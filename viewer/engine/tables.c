@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "shape.h"
+#include "view.h"
 
 static double positive(int64_t value)
 {
@@ -130,19 +130,17 @@ static void extras_add(struct extras *row, const struct fm_profile *p, size_t i,
 static void extras_of_tree(struct fm_view *v, struct extras *rows, double *states)
 {
     const struct fm_view_side *s = &v->side[0];
-    for (size_t i = 0; i < s->p->nodes.len; i++) {
-        uint32_t node = s->node_of[i];
+    for (size_t i = 0; i < s->of.p->nodes.len; i++) {
+        uint32_t node = s->of.node_of[i];
         if (node != FM_NONE)
-            extras_add(&rows[v->func[node]], s->p, i, s->part ? s->part[i] : FM_SHAPE_WHOLE,
-                       v->outermost[node]);
+            extras_add(&rows[v->func[node]], s->of.p, i,
+                       s->of.part ? s->of.part[i] : FM_SHAPE_WHOLE, v->outermost[node]);
     }
-    unsigned part;
     for (int state = 0; states && state < FM_STATE_COUNT; state++) {
-        const int64_t *data =
-            fm_view_side_column(s, fm_metric_of_state((enum fm_state)state), &part);
-        for (size_t i = 0; data && i < s->p->nodes.len; i++)
-            if (data[i] > 0 && fm_view_side_counts(s, i, part))
-                states[(size_t)v->func[s->node_of[i]] * FM_STATE_COUNT + (size_t)state] +=
+        const int64_t *data = s->of.p->columns[fm_metric_of_state((enum fm_state)state)].data;
+        for (size_t i = 0; data && i < s->of.p->nodes.len; i++)
+            if (data[i] > 0 && fm_shape_counts(&s->of, i, FM_SHAPE_OWN))
+                states[(size_t)v->func[s->of.node_of[i]] * FM_STATE_COUNT + (size_t)state] +=
                     (double)data[i];
     }
 }
@@ -175,12 +173,10 @@ static struct extras *extras_new(struct fm_view *v, double *states)
 /* Does any node have a state that counts? */
 static bool has_states(const struct fm_view_side *s)
 {
-    unsigned part;
     for (int state = 0; state < FM_STATE_COUNT; state++) {
-        const int64_t *data =
-            fm_view_side_column(s, fm_metric_of_state((enum fm_state)state), &part);
-        for (size_t i = 0; data && i < s->p->nodes.len; i++)
-            if (data[i] && (!part || s->part[i] & part))
+        const int64_t *data = s->of.p->columns[fm_metric_of_state((enum fm_state)state)].data;
+        for (size_t i = 0; data && i < s->of.p->nodes.len; i++)
+            if (data[i] && (!s->of.part || s->of.part[i] & FM_SHAPE_OWN))
                 return true;
     }
     return false;
@@ -213,10 +209,11 @@ static void combine_column(const struct fm_view *v, enum fm_metric metric, doubl
                            size_t stride, const uint32_t *row_of)
 {
     const struct fm_view_side *s = &v->side[0];
-    unsigned part;
-    const int64_t *data = fm_view_side_column(s, metric, &part);
-    for (size_t i = 0; data && i < s->p->nodes.len; i++) {
-        uint32_t row = fm_view_side_counts(s, i, part) ? row_of[v->func[s->node_of[i]]] : FM_NONE;
+    unsigned part = fm_part_of(metric);
+    const int64_t *data = s->of.p->columns[metric].data;
+    for (size_t i = 0; data && i < s->of.p->nodes.len; i++) {
+        uint32_t row =
+            fm_shape_counts(&s->of, i, part) ? row_of[v->func[s->of.node_of[i]]] : FM_NONE;
         if (row != FM_NONE)
             out[row * stride] = (double)fm_metric_combine(metric, (int64_t)out[row * stride],
                                                           data[i] > 0 ? data[i] : 0);
@@ -267,7 +264,7 @@ int fm_view_table(struct fm_view *v, unsigned metric)
     for (int i = 0; i < 8; i++)
         number[i] = fm_result_f64(r);
     double *wide = states ? fm_result_f64_wide(r, FM_STATE_COUNT) : NULL;
-    uint64_t columns = fm_profile_columns(v->side[0].p);
+    uint64_t columns = fm_profile_columns(v->side[0].of.p);
     uint32_t further = (uint32_t)__builtin_popcountll(columns);
     if (further)
         fill_columns(v, columns, fm_result_f64_wide(r, 2 * further), (size_t)2 * further, shown,

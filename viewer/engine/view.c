@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "reversed.h"
-#include "shape.h"
 
 /* ---- making and freeing ---- */
 
@@ -24,8 +23,8 @@ static void tree_free(struct fm_view *v)
 {
     for (int i = 0; i < 2; i++) {
         struct fm_view_side *s = &v->side[i];
-        free(s->part);
-        free(s->node_of);
+        free((void *)(uintptr_t)s->of.part);
+        free(s->of.node_of);
         side_forget(s);
     }
     free(v->parent);
@@ -104,10 +103,7 @@ static void tree_share(struct fm_view *v, struct fm_view *owner)
     v->end = owner->end;
     v->outermost = owner->outermost;
     for (int i = 0; i < 2; i++) {
-        v->side[i].p = owner->side[i].p;
-        v->side[i].part = owner->side[i].part;
-        v->side[i].partly = owner->side[i].partly;
-        v->side[i].node_of = owner->side[i].node_of;
+        v->side[i].of = owner->side[i].of;
         v->side[i].table = owner->side[i].table;
     }
 }
@@ -158,60 +154,35 @@ int fm_engine_view_new(struct fm_engine *e, const char *options, size_t len)
 
 /* ---- numbers ---- */
 
-const int64_t *fm_view_side_column(const struct fm_view_side *s, enum fm_metric metric,
-                                   unsigned *part)
-{
-    *part = !s->part                    ? 0
-            : metric == FM_METRIC_CALLS ? FM_SHAPE_CALLS
-            : fm_metric_is_self(metric) ? FM_SHAPE_OWN
-                                        : FM_SHAPE_REST;
-    return s->p->columns[metric].data;
-}
-
 double *fm_view_column(const struct fm_view *v, int side, uint64_t columns)
 {
     const struct fm_view_side *s = &v->side[side];
     double *sums = fm_calloc(v->nodes, sizeof *sums);
     for (int m = 0; s->recording && m < FM_METRIC_COUNT; m++) {
-        unsigned part;
-        const int64_t *data =
-            columns >> m & 1 ? fm_view_side_column(s, (enum fm_metric)m, &part) : NULL;
-        for (size_t i = 0; data && i < s->p->nodes.len; i++)
-            if (data[i] > 0 && fm_view_side_counts(s, i, part))
-                sums[s->node_of[i]] += (double)data[i];
+        const int64_t *data = columns >> m & 1 ? s->of.p->columns[m].data : NULL;
+        unsigned part = fm_part_of((enum fm_metric)m);
+        for (size_t i = 0; data && i < s->of.p->nodes.len; i++)
+            if (data[i] > 0 && fm_shape_counts(&s->of, i, part))
+                sums[s->of.node_of[i]] += (double)data[i];
     }
     return sums;
-}
-
-/* By node of the recording: its total, or where that does not count the total of what remains below
- * it. Caller frees. */
-static double *totals_new(const struct fm_view_side *s, const int64_t *data)
-{
-    double *totals = fm_calloc(s->p->nodes.len, sizeof *totals);
-    for (size_t i = s->p->nodes.len; i-- > 0;) {
-        uint32_t up = s->p->nodes.data[i].parent;
-        if (s->part[i] & FM_SHAPE_REST)
-            totals[i] = data[i] > 0 ? (double)data[i] : 0;
-        if (up != FM_NONE)
-            totals[up] += totals[i];
-    }
-    return totals;
 }
 
 /* Numbers that include callees: a node that became one with its caller adds nothing to it. */
 static void fill_from_totals(const struct fm_view *v, const struct fm_view_side *s,
                              enum fm_metric metric, struct fm_view_values *values)
 {
-    const int64_t *data = s->p->columns[metric].data;
-    fm_autofree double *totals = data && s->partly ? totals_new(s, data) : NULL;
-    unsigned part = s->part && !totals ? FM_SHAPE_REST : 0;
+    const struct fm_profile *p = s->of.p;
+    const int64_t *data = p->columns[metric].data;
+    fm_autofree int64_t *remain = data && s->of.partly ? fm_shape_totals_new(&s->of, metric) : NULL;
+    const int64_t *totals = remain ? remain : data;
+    unsigned part = remain ? FM_SHAPE_NODE : fm_part_of(metric);
     double *total = values->total, *self = values->self;
-    for (size_t i = 0; data && i < s->p->nodes.len; i++) {
-        uint32_t node = s->node_of[i], up = s->p->nodes.data[i].parent;
-        double value = totals ? totals[i] : (double)data[i];
-        if (value > 0 && fm_view_side_counts(s, i, part) &&
-            (up == FM_NONE || s->node_of[up] != node))
-            total[node] += value;
+    for (size_t i = 0; data && i < p->nodes.len; i++) {
+        uint32_t node = s->of.node_of[i], up = p->nodes.data[i].parent;
+        if (totals[i] > 0 && fm_shape_counts(&s->of, i, part) &&
+            (up == FM_NONE || s->of.node_of[up] != node))
+            total[node] += (double)totals[i];
     }
     /* `self` gathers what the children have, first. */
     for (uint32_t i = v->nodes; i-- > 0;) {

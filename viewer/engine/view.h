@@ -13,6 +13,7 @@
 #define FM_ENGINE_VIEW_H
 
 #include "engine.h"
+#include "record/model/shape.h"
 
 /* What the page asks for; filled from text by fm_view_options_read (options.c). */
 struct fm_view_pattern {
@@ -44,10 +45,7 @@ struct fm_view_values {
 
 struct fm_view_side {
     struct fm_recording *recording; /* NULL: not compared */
-    const struct fm_profile *p;     /* the recording's */
-    uint8_t *part;     /* by node of p: what of it counts (enum fm_shape_part); NULL: everything */
-    bool partly;       /* there are callers of which only what leads to something is shown */
-    uint32_t *node_of; /* by node of p: node here or FM_NONE */
+    struct fm_shape_source of;      /* its profile, what of its nodes counts and where they are */
     struct fm_view_values values[FM_ENGINE_METRICS]; /* NULL until asked for */
     unsigned recent[FM_VIEW_RECENT];                 /* metrics kept, the newest first */
     const struct fm_flat *table; /* NULL, or the table that the recording came as, shown as it is */
@@ -96,14 +94,6 @@ void fm_view_shape(struct fm_view *v);
 struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metric);
 /* Without the totals, which for most metrics need not be made then. */
 const double *fm_view_selves(struct fm_view *v, int side, unsigned metric);
-/* A column of the recording, and the part that a node must have for its number to count (0: any).
- * NULL if all are zeros. */
-const int64_t *fm_view_side_column(const struct fm_view_side *s, enum fm_metric metric,
-                                   unsigned *part);
-static inline bool fm_view_side_counts(const struct fm_view_side *s, size_t node, unsigned part)
-{
-    return s->node_of[node] != FM_NONE && (!part || s->part[node] & part);
-}
 /* The sum of columns (bits) by node, callees not included. Caller frees. */
 double *fm_view_column(const struct fm_view *v, int side, uint64_t columns);
 

@@ -1,9 +1,9 @@
 /*
  * Reshaping trees; see edit.h.
  *
- * Every operation is a forward pass over the nodes, in which a parent comes before its children, so
- * each node finds the place that its parent has got in the new tree. Nothing recurses. A profile
- * without a tree has nothing to reshape: its ready-made table is copied as it is.
+ * What becomes of nodes and which of their numbers count is told by model/shape.h; here they become
+ * a profile again. A profile without a tree has nothing to reshape: its ready-made table is copied
+ * as it is.
  */
 #include "record/model/edit.h"
 
@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "record/model/flat.h"
+#include "record/model/shape.h"
 
 /* ---- a copy of everything but the nodes ---- */
 
@@ -101,182 +102,102 @@ static void copy_samples(struct fm_profile *to, const struct fm_profile *from,
     fm_samples_sort(&to->samples);
 }
 
-/* ---- building ---- */
-
-struct edit {
-    const struct fm_profile *from;
-    struct fm_profile *to;
-    bool *matches;          /* per function of `from` */
-    uint32_t *place;        /* per node of `from`: its node in `to`, or FM_NONE */
-    struct fm_map children; /* (parent, function) in `to` → node */
-};
-
-static void edit_init(struct edit *e, const struct fm_profile *p, fm_function_match *match,
-                      void *data)
-{
-    *e = (struct edit){ .from = p, .to = copy_without_nodes(p) };
-    e->matches = fm_calloc(p->functions.len, sizeof *e->matches);
-    for (uint32_t f = 0; f < p->functions.len; f++)
-        e->matches[f] = p->functions.data[f].kind != FM_FUNCTION_ROOT && match(p, f, data);
-    e->place = fm_malloc(p->nodes.len * sizeof *e->place);
-}
+/* ---- reshaping ---- */
 
 /* A function keeps its lines, spots and waits if it is still in some tree; one that was in none
  * before (lines may come without calls) if it would be kept there. */
-static void edit_places(struct edit *e, bool keeps_matches)
+static void copy_places(struct fm_profile *to, const struct fm_profile *from, const uint8_t *asked,
+                        bool keeps_matches)
 {
-    const struct fm_samples *samples = &e->from->samples;
-    size_t n = e->from->functions.len;
+    const struct fm_samples *samples = &from->samples;
+    size_t n = from->functions.len;
     fm_autofree uint32_t *functions = fm_malloc(n * sizeof *functions);
-    if (!e->from->lines.rows.len && !e->from->lines.marked.len && !samples->spots.len &&
+    if (!from->lines.rows.len && !from->lines.marked.len && !samples->spots.len &&
         !samples->waits.len)
         return;
     for (uint32_t f = 0; f < n; f++)
-        functions[f] = e->matches[f] == keeps_matches ? f : FM_NONE;
-    for (size_t i = 0; i < e->from->nodes.len; i++)
-        functions[e->from->nodes.data[i].func] = FM_NONE;
-    for (size_t i = 0; i < e->to->nodes.len; i++)
-        functions[e->to->nodes.data[i].func] = e->to->nodes.data[i].func;
-    copy_lines(&e->to->lines, &e->from->lines, functions, 0);
-    copy_samples(e->to, e->from, functions, 0);
+        functions[f] = (asked[f] != 0) == keeps_matches ? f : FM_NONE;
+    for (size_t i = 0; i < from->nodes.len; i++)
+        functions[from->nodes.data[i].func] = FM_NONE;
+    for (size_t i = 0; i < to->nodes.len; i++)
+        functions[to->nodes.data[i].func] = to->nodes.data[i].func;
+    copy_lines(&to->lines, &from->lines, functions, 0);
+    copy_samples(to, from, functions, 0);
 }
 
-static struct fm_profile *edit_finish(struct edit *e, bool keeps_matches)
+/* The nodes of the shape as nodes of `to`, where the roots of threads are already. Caller frees. */
+static uint32_t *nodes_new(struct fm_profile *to, const struct fm_shape *shape)
 {
-    edit_places(e, keeps_matches);
-    free(e->matches);
-    free(e->place);
-    fm_map_release(&e->children);
-    return e->to;
+    uint32_t *place = fm_malloc(shape->nodes * sizeof *place);
+    fm_profile_reserve(to, to->threads.len + shape->nodes);
+    for (uint32_t i = 1; i < shape->nodes; i++)
+        place[i] = shape->parent[i] ? fm_profile_node(to, place[shape->parent[i]], shape->func[i])
+                                    : to->threads.data[shape->func[i] - to->functions.len].root;
+    return place;
 }
 
-/* The child of `parent` for `func`: the one that is there, or a new one. */
-static uint32_t edit_child(struct edit *e, uint32_t parent, uint32_t func)
+static void add_numbers(struct fm_profile *to, const struct fm_shape_source *source,
+                        const uint32_t *place)
 {
-    bool is_new;
-    uint32_t fresh = (uint32_t)e->to->nodes.len;
-    uint32_t node = *fm_map_at(&e->children, fm_map_pair(parent, func), fresh, &is_new);
-    if (is_new)
-        fm_profile_node(e->to, parent, func);
-    return node;
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        enum fm_metric metric = (enum fm_metric)m;
+        const int64_t *data = source->p->columns[m].data;
+        if (!data)
+            continue;
+        bool below = source->partly && fm_metric_info(metric)->scope == FM_OF_CALLEES;
+        fm_autofree int64_t *totals = below ? fm_shape_totals_new(source, metric) : NULL;
+        unsigned part = below ? FM_SHAPE_NODE : fm_part_of(metric);
+        for (size_t i = 0; i < source->p->nodes.len; i++)
+            if (fm_shape_counts(source, i, part))
+                fm_profile_add(to, metric, place[source->node_of[i]], totals ? totals[i] : data[i]);
+    }
 }
 
-static void edit_add_numbers(struct edit *e, uint32_t node, uint32_t from_node)
+static struct fm_profile *reshaped(const struct fm_profile *p, fm_function_match *match, void *data,
+                                   enum fm_ask ask)
 {
-    for (int m = 0; m < FM_METRIC_COUNT; m++)
-        fm_profile_add(e->to, (enum fm_metric)m, node,
-                       fm_profile_value(e->from, (enum fm_metric)m, from_node));
-}
-
-/* What is of the node alone, and so in no number of its callers. */
-static void edit_add_own(struct edit *e, uint32_t node, uint32_t from_node)
-{
-    for (int m = 0; m < FM_METRIC_COUNT; m++)
-        if (fm_metric_is_self((enum fm_metric)m))
-            fm_profile_add(e->to, (enum fm_metric)m, node,
-                           fm_profile_value(e->from, (enum fm_metric)m, from_node));
-}
-
-/* What includes callees, from one node of `from` or of `to` to another of `to`. */
-static void edit_add_totals(struct edit *e, uint32_t node, const struct fm_profile *from,
-                            uint32_t from_node)
-{
-    for (int m = 0; m < FM_METRIC_COUNT; m++)
-        if (fm_metric_info((enum fm_metric)m)->scope == FM_OF_CALLEES)
-            fm_profile_add(e->to, (enum fm_metric)m, node,
-                           fm_profile_value(from, (enum fm_metric)m, from_node));
-}
-
-static uint32_t new_root(const struct edit *e, uint32_t node)
-{
-    return e->to->threads.data[e->from->nodes.data[node].thread].root;
+    struct fm_profile *to = copy_without_nodes(p);
+    fm_autofree uint8_t *asked = fm_calloc(p->functions.len + 1, 1);
+    for (uint32_t f = 0; f < p->functions.len; f++)
+        if (p->functions.data[f].kind != FM_FUNCTION_ROOT && match(p, f, data))
+            asked[f] = (uint8_t)ask;
+    struct fm_links links;
+    fm_links_init(&links, p);
+    fm_autofree uint8_t *parts = fm_parts_new(p, &links, asked, ask);
+    fm_autofree uint32_t *names = fm_names_in_shape_new(p);
+    struct fm_shape_options o = { .folds = ask == FM_ASK_FOLD,
+                                  .functions = (uint32_t)(p->functions.len + p->threads.len) };
+    struct fm_shape_source source[2] = { { .p = p,
+                                           .links = &links,
+                                           .part = parts,
+                                           .partly = ask != FM_ASK_FOLD,
+                                           .func = names,
+                                           .thread = names + p->functions.len } };
+    struct fm_shape shape;
+    fm_shape_init(&shape, source, &o);
+    fm_autofree uint32_t *place = nodes_new(to, &shape);
+    add_numbers(to, &source[0], place);
+    free(source[0].node_of);
+    copy_places(to, p, asked, ask != FM_ASK_FOLD);
+    fm_shape_release(&shape);
+    fm_links_release(&links);
+    return to;
 }
 
 struct fm_profile *fm_profile_fold(const struct fm_profile *p, fm_function_match *match, void *data)
 {
-    struct edit e;
-    edit_init(&e, p, match, data);
-    for (uint32_t i = 0; i < p->nodes.len; i++) {
-        const struct fm_node *node = &p->nodes.data[i];
-        if (node->parent == FM_NONE) {
-            e.place[i] = new_root(&e, i);
-        } else if (e.matches[node->func]) {
-            /* Its time is part of its caller's total already; its callees follow it there. */
-            e.place[i] = e.place[node->parent];
-            edit_add_own(&e, e.place[i], i);
-            continue;
-        } else {
-            e.place[i] = edit_child(&e, e.place[node->parent], node->func);
-        }
-        edit_add_numbers(&e, e.place[i], i);
-    }
-    return edit_finish(&e, false);
-}
-
-struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match *match, void *data)
-{
-    struct edit e;
-    edit_init(&e, p, match, data);
-    for (uint32_t i = 0; i < p->nodes.len; i++) {
-        const struct fm_node *node = &p->nodes.data[i];
-        uint32_t parent = node->parent == FM_NONE ? FM_NONE : e.place[node->parent];
-        e.place[i] = FM_NONE;
-        if (node->parent == FM_NONE || (parent == FM_NONE && !e.matches[node->func]))
-            continue;
-        if (parent == FM_NONE) {
-            parent = new_root(&e, i);
-            edit_add_totals(&e, parent, p, i);
-        }
-        e.place[i] = edit_child(&e, parent, node->func);
-        edit_add_numbers(&e, e.place[i], i);
-    }
-    return edit_finish(&e, true);
-}
-
-/* What filtering knows about a node. */
-enum { LEADS = 1 /* to a match, or is inside one */, INSIDE = 2 };
-
-static uint8_t *filter_marks(const struct edit *e)
-{
-    const struct fm_profile *p = e->from;
-    uint8_t *marks = fm_calloc(p->nodes.len, 1);
-    for (size_t i = 0; i < p->nodes.len; i++) {
-        const struct fm_node *node = &p->nodes.data[i];
-        if (node->parent != FM_NONE && (e->matches[node->func] || marks[node->parent] & INSIDE))
-            marks[i] = INSIDE | LEADS;
-    }
-    for (size_t i = p->nodes.len; i-- > 0;)
-        if (marks[i] && p->nodes.data[i].parent != FM_NONE)
-            marks[p->nodes.data[i].parent] |= LEADS;
-    return marks;
+    return reshaped(p, match, data, FM_ASK_FOLD);
 }
 
 struct fm_profile *fm_profile_filter(const struct fm_profile *p, fm_function_match *match,
                                      void *data)
 {
-    struct edit e;
-    edit_init(&e, p, match, data);
-    fm_autofree uint8_t *marks = filter_marks(&e);
-    for (uint32_t i = 0; i < p->nodes.len; i++) {
-        const struct fm_node *node = &p->nodes.data[i];
-        if (node->parent == FM_NONE) {
-            e.place[i] = new_root(&e, i);
-        } else if (marks[i]) {
-            e.place[i] = edit_child(&e, e.place[node->parent], node->func);
-            if (marks[i] & INSIDE)
-                edit_add_numbers(&e, e.place[i], i);
-            else
-                fm_profile_add(e.to, FM_METRIC_CALLS, e.place[i],
-                               fm_profile_value(p, FM_METRIC_CALLS, i));
-        }
-    }
-    /* Above a match only the way to it is kept: the time of what remains below. */
-    for (uint32_t i = (uint32_t)p->nodes.len; i-- > 0;) {
-        uint32_t parent = p->nodes.data[i].parent;
-        if (marks[i] && parent != FM_NONE && !(marks[parent] & INSIDE))
-            edit_add_totals(&e, e.place[parent], e.to, e.place[i]);
-    }
-    return edit_finish(&e, true);
+    return reshaped(p, match, data, FM_ASK_KEEP);
+}
+
+struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match *match, void *data)
+{
+    return reshaped(p, match, data, FM_ASK_ROOT);
 }
 
 /* ---- appending ---- */

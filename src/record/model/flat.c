@@ -1,116 +1,113 @@
 /*
- * The flat table of a profile; see flat.h for what the numbers mean.
+ * The flat table of trees; see flat.h for what the numbers mean.
  *
- * The trees are walked depth first with a counter per function and per edge (caller, callee) that
- * says how often it is on the stack at this moment, which is what CPython's _lsprof keeps as its
- * recursion levels. An entry counts as primitive, and its time towards the total, while the counter
- * is zero. Self time needs no extra pass: a node gives its total to its own row and edge and takes
- * it from those of its parent.
+ * Trees are taken as a shape (model/shape.h), in which the nodes below one follow it. So whether a
+ * function, or an edge (caller, callee), is active already is told by where its outermost activation
+ * ends, which is what CPython's _lsprof keeps as its recursion levels: an entry counts as primitive,
+ * and its time towards the total, if no other is active.
  *
- * What is of the node itself (samples, states) is summed up over its callees first, in one backward
- * pass, and then treated as the total time is.
+ * Metrics are added up one after the other: first by node of the shape, what is its own and what it
+ * has together with its callees, then by function and by edge.
  *
- * Nothing recurses: trees may be as deep as there are nodes. Memory is two numbers per node, and one
- * more for each metric of the nodes themselves.
+ * Nothing recurses: trees may be as deep as there are nodes. Memory is some numbers per node,
+ * whatever the number of metrics.
  */
 #include "record/model/flat.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/memory.h"
 
-struct level {
-    uint32_t node;
-    uint32_t edge; /* FM_NONE below a thread's root: nobody called it */
+struct edge {
+    uint32_t caller, callee; /* as functions are called in the shape */
+    uint32_t busy_until;     /* while edges are found: the end of its outermost activation */
 };
 
-/* A metric that some node has. */
-struct counted {
-    enum fm_metric metric;
-    enum fm_metric_scope scope;
-    const int64_t *own;
-    int64_t
-        *inclusive; /* of the node and its callees; NULL if it is no metric of the node itself */
+struct flat_table {
+    const struct fm_shape *shape;
+    const struct fm_shape_source *source;
+    const struct fm_flat_shape *o;
+    uint8_t *outermost;       /* by node: no other of its function is active */
+    struct fm_flat_row *rows; /* by function of the shape */
+    FM_VEC(struct edge) edges;
+    uint32_t *edge_of; /* by node; FM_NONE: nobody called it */
+    uint8_t *edge_outermost;
+    struct fm_flat_edge *edge_rows; /* by edge */
+    int64_t *own, *total;           /* by node: of the metric at hand */
+    int64_t *sums, *outer;          /* by function, then by edge: the same of these */
 };
 
-struct flat_walk {
-    const struct fm_profile *p;
-    uint32_t *first_child, *next_sibling;
-    struct counted metrics[FM_METRIC_COUNT]; /* those with numbers, but calls and times */
-    int metric_count;
-    struct fm_flat_row *rows; /* one per function, in this walk */
-    uint32_t *active;         /* per function: times on the stack */
-    bool timeless;            /* this thread's time is that of samples beside exact ones */
-    struct fm_map edge_index; /* (caller, callee) functions → edge */
-    FM_VEC(struct fm_flat_edge) edges;
-    FM_VEC(uint32_t) edge_active;
-    FM_VEC(struct level) stack;
-};
+/* ---- edges ---- */
 
-static void walk_choose_metrics(struct flat_walk *w)
+static void find_edges(struct flat_table *t)
 {
-    for (int i = 0; i < FM_METRIC_COUNT; i++) {
-        enum fm_metric metric = (enum fm_metric)i;
-        if (!w->p->columns[i].data || metric == FM_METRIC_CALLS || metric == FM_METRIC_TOTAL)
+    const struct fm_shape *shape = t->shape;
+    struct fm_map index = { 0 };
+    t->edge_of = fm_malloc(shape->nodes * sizeof *t->edge_of);
+    t->edge_outermost = fm_calloc(shape->nodes, 1);
+    t->edge_of[0] = FM_NONE;
+    for (uint32_t i = 1; i < shape->nodes; i++) {
+        uint32_t caller = shape->func[shape->parent[i]], callee = shape->func[i];
+        t->edge_of[i] = FM_NONE;
+        if (!t->o->is_row[caller] || !t->o->is_row[callee])
             continue;
-        w->metrics[w->metric_count++] = (struct counted){
-            .metric = metric,
-            .scope = fm_metric_info(metric)->scope,
-            .own = w->p->columns[i].data,
-            .inclusive = fm_metric_is_self(metric) ? fm_profile_totals_new(w->p, metric) : NULL,
-        };
+        bool is_new;
+        uint32_t fresh = (uint32_t)t->edges.len;
+        uint32_t edge = *fm_map_at(&index, fm_map_pair(caller, callee), fresh, &is_new);
+        if (is_new)
+            fm_vec_push(&t->edges, ((struct edge){ caller, callee, 0 }));
+        t->edge_of[i] = edge;
+        if (i >= t->edges.data[edge].busy_until) {
+            t->edge_outermost[i] = 1;
+            t->edges.data[edge].busy_until = shape->end[i];
+        }
     }
+    fm_map_release(&index);
 }
 
-static void walk_init(struct flat_walk *w, const struct fm_profile *p)
+/* ---- numbers ---- */
+
+static void combine(int64_t *number, enum fm_metric metric, int64_t value)
 {
-    size_t n = p->nodes.len;
-    *w = (struct flat_walk){ .p = p };
-    w->first_child = fm_malloc(n * sizeof(uint32_t));
-    w->next_sibling = fm_malloc(n * sizeof(uint32_t));
-    memset(w->first_child, 0xff, n * sizeof(uint32_t)); /* FM_NONE */
-    for (size_t i = n; i-- > 0;) {
-        uint32_t parent = p->nodes.data[i].parent;
-        if (parent == FM_NONE)
-            continue;
-        w->next_sibling[i] = w->first_child[parent];
-        w->first_child[parent] = (uint32_t)i;
+    if (fm_metric_is_sum(metric))
+        *number = fm_sum(*number, value);
+    else
+        *number = fm_metric_combine(metric, *number, value);
+}
+
+static bool is_timeless(const struct flat_table *t, enum fm_metric metric, size_t node)
+{
+    return metric == FM_METRIC_TOTAL && t->o->timeless &&
+           t->o->timeless[t->source->p->nodes.data[node].thread];
+}
+
+/* What nodes of the profile have of a metric goes to those of the shape. */
+static void gather_column(struct flat_table *t, enum fm_metric metric, int64_t *numbers)
+{
+    const struct fm_shape_source *s = t->source;
+    const int64_t *data = s->p->columns[metric].data;
+    unsigned part = fm_part_of(metric);
+    for (size_t i = 0; data && i < s->p->nodes.len; i++)
+        if (data[i] && fm_shape_counts(s, i, part))
+            combine(&numbers[s->node_of[i]], metric, data[i]);
+}
+
+/* What includes callees: of a node that became one with its caller it is the caller's already. */
+static void gather_totals(struct flat_table *t, enum fm_metric metric)
+{
+    const struct fm_shape_source *s = t->source;
+    const struct fm_profile *p = s->p;
+    fm_autofree int64_t *remain = s->partly ? fm_shape_totals_new(s, metric) : NULL;
+    const int64_t *data = remain ? remain : p->columns[metric].data;
+    unsigned part = remain ? FM_SHAPE_NODE : fm_part_of(metric);
+    for (size_t i = 0; i < p->nodes.len; i++) {
+        uint32_t up = p->nodes.data[i].parent;
+        if (data[i] && fm_shape_counts(s, i, part) && !is_timeless(t, metric, i) &&
+            (up == FM_NONE || s->node_of[up] != s->node_of[i]))
+            combine(&t->total[s->node_of[i]], metric, data[i]);
     }
-    walk_choose_metrics(w);
-    w->rows = fm_calloc(p->functions.len, sizeof *w->rows);
-    w->active = fm_calloc(p->functions.len, sizeof *w->active);
-}
-
-static void walk_release(struct flat_walk *w)
-{
-    free(w->first_child);
-    free(w->next_sibling);
-    for (int m = 0; m < w->metric_count; m++)
-        free(w->metrics[m].inclusive);
-    free(w->rows);
-    free(w->active);
-    fm_map_release(&w->edge_index);
-    fm_vec_release(&w->edges);
-    fm_vec_release(&w->edge_active);
-    fm_vec_release(&w->stack);
-}
-
-static uint32_t edge_at(struct flat_walk *w, uint32_t caller, uint32_t callee)
-{
-    bool is_new;
-    uint32_t fresh = (uint32_t)w->edges.len;
-    uint32_t edge = *fm_map_at(&w->edge_index, fm_map_pair(caller, callee), fresh, &is_new);
-    if (is_new) {
-        fm_vec_push(&w->edges, ((struct fm_flat_edge){ .caller = caller, .callee = callee }));
-        fm_vec_push(&w->edge_active, 0);
-    }
-    return edge;
-}
-
-static int64_t total_of(const struct flat_walk *w, uint32_t node)
-{
-    return w->timeless ? 0 : fm_profile_value(w->p, FM_METRIC_TOTAL, node);
 }
 
 static int64_t negated(int64_t value)
@@ -118,99 +115,73 @@ static int64_t negated(int64_t value)
     return value == INT64_MIN ? INT64_MAX : -value;
 }
 
-static void number_add(int64_t *numbers, enum fm_metric metric, int64_t value)
+static void numbers_of_nodes(struct flat_table *t, enum fm_metric metric)
 {
-    if (value)
-        numbers[metric] = fm_metric_combine(metric, numbers[metric], value);
-}
-
-static int64_t entries_of(const struct flat_walk *w, uint32_t node)
-{
-    return fm_sum(fm_profile_value(w->p, FM_METRIC_CALLS, node),
-                  fm_profile_value(w->p, FM_METRIC_RESUMES, node));
-}
-
-/* What a node gives to its row, or to its edge, which has no numbers of states (`count` metrics). */
-static void numbers_add(const struct flat_walk *w, int64_t *self, int64_t *total, int count,
-                        uint32_t node, bool outermost)
-{
-    for (int i = 0; i < w->metric_count && (int)w->metrics[i].metric < count; i++) {
-        const struct counted *c = &w->metrics[i];
-        number_add(self, c->metric, c->own[node]);
-        if (outermost && c->scope != FM_OF_ENTRIES)
-            number_add(total, c->metric, c->inclusive ? c->inclusive[node] : c->own[node]);
+    const struct fm_shape *shape = t->shape;
+    size_t bytes = shape->nodes * sizeof *t->own;
+    enum fm_metric_scope scope = fm_metric_info(metric)->scope;
+    if (scope == FM_OF_CALLEES) {
+        memset(t->total, 0, bytes);
+        gather_totals(t, metric);
+        memcpy(t->own, t->total, bytes);
+        for (uint32_t i = 1; i < shape->nodes; i++)
+            t->own[shape->parent[i]] = fm_sum(t->own[shape->parent[i]], negated(t->total[i]));
+        return;
     }
-    int64_t total_ns = total_of(w, node);
-    self[FM_METRIC_CALLS] = fm_sum(self[FM_METRIC_CALLS], entries_of(w, node));
-    self[FM_METRIC_TOTAL] = fm_sum(self[FM_METRIC_TOTAL], total_ns);
-    if (outermost)
-        total[FM_METRIC_TOTAL] = fm_sum(total[FM_METRIC_TOTAL], total_ns);
+    memset(t->own, 0, bytes);
+    gather_column(t, metric, t->own);
+    if (metric == FM_METRIC_CALLS)
+        gather_column(t, FM_METRIC_RESUMES, t->own);
+    memcpy(t->total, t->own, bytes);
+    for (uint32_t i = shape->nodes; scope == FM_OF_SELF && i-- > 1;)
+        combine(&t->total[shape->parent[i]], metric, t->total[i]);
 }
 
-/* What includes callees is not the caller's own. */
-static void numbers_take(const struct flat_walk *w, int64_t *self, uint32_t node)
+/* From nodes to functions or edges (`of` tells which): the sum of what is their own, and of the
+ * totals of outermost ones. */
+static void add_up(struct flat_table *t, enum fm_metric metric, const uint32_t *of,
+                   const uint8_t *outermost, size_t count)
 {
-    for (int i = 0; i < w->metric_count; i++) {
-        const struct counted *c = &w->metrics[i];
-        if (c->scope == FM_OF_CALLEES)
-            self[c->metric] = fm_sum(self[c->metric], negated(c->own[node]));
-    }
-    self[FM_METRIC_TOTAL] = fm_sum(self[FM_METRIC_TOTAL], negated(total_of(w, node)));
-}
-
-/* `node` is called from the level on top of the stack (none: from the thread's root). */
-static void walk_enter(struct flat_walk *w, uint32_t node)
-{
-    uint32_t func = w->p->nodes.data[node].func;
-    uint32_t edge = FM_NONE;
-    bool outermost = w->active[func]++ == 0;
-    struct fm_flat_row *row = &w->rows[func];
-    numbers_add(w, row->self, row->total, FM_METRIC_COUNT, node, outermost);
-    row->primitive = fm_sum(row->primitive, outermost ? entries_of(w, node) : 0);
-    if (w->stack.len) {
-        struct level above = w->stack.data[w->stack.len - 1];
-        uint32_t caller = w->p->nodes.data[above.node].func;
-        edge = edge_at(w, caller, func);
-        struct fm_flat_edge *e = &w->edges.data[edge];
-        outermost = w->edge_active.data[edge]++ == 0;
-        numbers_add(w, e->self, e->total, FM_METRIC_STATES, node, outermost);
-        e->primitive = fm_sum(e->primitive, outermost ? entries_of(w, node) : 0);
-        numbers_take(w, w->rows[caller].self, node);
-        if (above.edge != FM_NONE)
-            numbers_take(w, w->edges.data[above.edge].self, node);
-    }
-    fm_vec_push(&w->stack, ((struct level){ node, edge }));
-}
-
-static void walk_leave(struct flat_walk *w)
-{
-    struct level top = w->stack.data[--w->stack.len];
-    w->active[w->p->nodes.data[top.node].func]--;
-    if (top.edge != FM_NONE)
-        w->edge_active.data[top.edge]--;
-}
-
-static void walk_tree(struct flat_walk *w, uint32_t root)
-{
-    uint32_t next = w->first_child[root];
-    while (next != FM_NONE || w->stack.len) {
-        if (next != FM_NONE) {
-            walk_enter(w, next);
-            next = w->first_child[next];
-        } else {
-            next = w->next_sibling[w->stack.data[w->stack.len - 1].node];
-            walk_leave(w);
-        }
+    memset(t->sums, 0, count * sizeof *t->sums);
+    memset(t->outer, 0, count * sizeof *t->outer);
+    for (uint32_t i = 1; i < t->shape->nodes; i++) {
+        if (of[i] == FM_NONE)
+            continue;
+        combine(&t->sums[of[i]], metric, t->own[i]);
+        if (outermost[i])
+            combine(&t->outer[of[i]], metric, t->total[i]);
     }
 }
 
-static int edge_order(const void *left, const void *right)
+/* Entries that were outermost are what pstats calls primitive. */
+static void take(enum fm_metric metric, int64_t own, int64_t outer, int64_t *self, int64_t *total,
+                 int64_t *primitive)
 {
-    const struct fm_flat_edge *a = left, *b = right;
-    if (a->callee != b->callee)
-        return a->callee < b->callee ? -1 : 1;
-    return a->caller < b->caller ? -1 : a->caller > b->caller;
+    self[metric] = own;
+    if (fm_metric_has_total(metric))
+        total[metric] = outer;
+    if (metric == FM_METRIC_CALLS)
+        *primitive = outer;
 }
+
+static void add_metric(struct flat_table *t, enum fm_metric metric)
+{
+    numbers_of_nodes(t, metric);
+    add_up(t, metric, t->shape->func, t->outermost, t->o->functions);
+    for (size_t f = 0; f < t->o->functions; f++) {
+        struct fm_flat_row *row = &t->rows[f];
+        take(metric, t->sums[f], t->outer[f], row->self, row->total, &row->primitive);
+    }
+    if (!t->edge_of || metric >= FM_METRIC_STATES)
+        return;
+    add_up(t, metric, t->edge_of, t->edge_outermost, t->edges.len);
+    for (size_t i = 0; i < t->edges.len; i++) {
+        struct fm_flat_edge *edge = &t->edge_rows[i];
+        take(metric, t->sums[i], t->outer[i], edge->self, edge->total, &edge->primitive);
+    }
+}
+
+/* ---- the table ---- */
 
 static bool any_number(const int64_t *numbers, int count)
 {
@@ -230,34 +201,57 @@ static bool edge_is_used(const struct fm_flat_edge *edge)
     return any_number(edge->self, FM_METRIC_STATES) || any_number(edge->total, FM_METRIC_STATES);
 }
 
-/* Turn per-function rows and edges between functions into a table: rows that saw nothing are left
- * out, unless an edge that saw something needs them. */
-static void flat_fill(struct fm_flat *flat, const struct fm_flat_row *rows, size_t functions,
-                      const struct fm_flat_edge *edges, size_t edge_count)
+static int edge_order(const void *left, const void *right)
 {
-    fm_autofree uint32_t *row_of = fm_calloc(functions, sizeof *row_of);
-    for (size_t f = 0; f < functions; f++)
-        row_of[f] = row_is_used(&rows[f]);
-    for (size_t i = 0; i < edge_count; i++)
-        if (edge_is_used(&edges[i]))
-            row_of[edges[i].caller] = row_of[edges[i].callee] = 1;
-    for (size_t f = 0; f < functions; f++) {
+    const struct fm_flat_edge *a = left, *b = right;
+    if (a->callee != b->callee)
+        return a->callee < b->callee ? -1 : 1;
+    return a->caller < b->caller ? -1 : a->caller > b->caller;
+}
+
+/* An edge on its way to its place: sorting these moves less than sorting rows. */
+struct place {
+    uint32_t callee, caller, edge;
+};
+
+static int place_order(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    if (a->callee != b->callee)
+        return a->callee < b->callee ? -1 : 1;
+    return a->caller < b->caller ? -1 : a->caller > b->caller;
+}
+
+/* Rows that saw nothing are left out, unless an edge that saw something needs them. */
+static void fill(struct fm_flat *flat, const struct flat_table *t)
+{
+    uint32_t functions = t->o->functions;
+    fm_autofree uint32_t *row_of = fm_calloc(functions + 1, sizeof *row_of);
+    fm_autofree struct place *places = fm_malloc((t->edges.len + 1) * sizeof *places);
+    size_t used = 0;
+    for (uint32_t f = 0; f < functions; f++)
+        row_of[f] = t->o->is_row[f] && row_is_used(&t->rows[f]);
+    for (size_t i = 0; i < t->edges.len; i++)
+        if (edge_is_used(&t->edge_rows[i]))
+            row_of[t->edges.data[i].caller] = row_of[t->edges.data[i].callee] = 1;
+    for (uint32_t f = 0; f < functions; f++) {
         if (!row_of[f])
             continue;
         row_of[f] = (uint32_t)flat->rows.len;
-        fm_vec_push(&flat->rows, rows[f]);
-        flat->rows.data[flat->rows.len - 1].func = (uint32_t)f;
+        fm_vec_push(&flat->rows, t->rows[f]);
+        flat->rows.data[flat->rows.len - 1].func = f;
     }
-    for (size_t i = 0; i < edge_count; i++) {
-        struct fm_flat_edge edge = edges[i];
-        if (!edge_is_used(&edge))
-            continue;
-        edge.caller = row_of[edge.caller];
-        edge.callee = row_of[edge.callee];
+    for (uint32_t i = 0; i < t->edges.len; i++)
+        if (edge_is_used(&t->edge_rows[i]))
+            places[used++] = (struct place){ row_of[t->edges.data[i].callee],
+                                             row_of[t->edges.data[i].caller], i };
+    qsort(places, used, sizeof *places, place_order);
+    for (size_t i = 0; i < used; i++) {
+        struct fm_flat_edge edge = t->edge_rows[places[i].edge];
+        edge.caller = places[i].caller;
+        edge.callee = places[i].callee;
         fm_vec_push(&flat->edges, edge);
     }
-    if (flat->edges.len)
-        qsort(flat->edges.data, flat->edges.len, sizeof *flat->edges.data, edge_order);
 }
 
 static void tell_columns(struct fm_flat *flat)
@@ -271,6 +265,42 @@ static void tell_columns(struct fm_flat *flat)
                 flat->columns |= bit;
     }
 }
+
+struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_shape_source *source,
+                                 const struct fm_flat_shape *o)
+{
+    struct fm_flat *flat = fm_calloc(1, sizeof *flat);
+    struct flat_table t = { .shape = shape, .source = source, .o = o };
+    t.outermost = fm_shape_outermost_new(shape, o->functions);
+    t.rows = fm_calloc(o->functions + 1, sizeof *t.rows);
+    if (o->edges)
+        find_edges(&t);
+    t.edge_rows = fm_calloc(t.edges.len + 1, sizeof *t.edge_rows);
+    size_t most = o->functions > t.edges.len ? o->functions : t.edges.len;
+    t.own = fm_malloc(shape->nodes * sizeof *t.own);
+    t.total = fm_malloc(shape->nodes * sizeof *t.total);
+    t.sums = fm_malloc((most + 1) * sizeof *t.sums);
+    t.outer = fm_malloc((most + 1) * sizeof *t.outer);
+    const struct fm_column *columns = source->p->columns;
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        if (columns[m].data || (m == FM_METRIC_CALLS && columns[FM_METRIC_RESUMES].data))
+            add_metric(&t, (enum fm_metric)m);
+    fill(flat, &t);
+    tell_columns(flat);
+    free(t.outermost);
+    free(t.rows);
+    fm_vec_release(&t.edges);
+    free(t.edge_of);
+    free(t.edge_outermost);
+    free(t.edge_rows);
+    free(t.own);
+    free(t.total);
+    free(t.sums);
+    free(t.outer);
+    return flat;
+}
+
+/* ---- of a profile ---- */
 
 /* Does every process in scope have samples instead of calls (`states`), or some of them both? Those
  * of which nothing was recorded do not count. */
@@ -292,20 +322,27 @@ static void tell_samples(struct fm_flat *flat, const struct fm_profile *p,
 }
 
 /* Was a thread of a process with calls only sampled? Then nothing was called in it, and its time is
- * that of its samples to the nanosecond. */
-static bool *only_sampled_new(const struct flat_walk *w)
+ * that of its samples to the nanosecond. NULL if there is none. Caller frees. */
+static bool *only_sampled_new(const struct fm_profile *p)
 {
-    const struct fm_profile *p = w->p;
+    fm_autofree int64_t *sampled_ns = fm_calloc(p->threads.len + 1, sizeof *sampled_ns);
+    bool any = false;
+    for (int s = 0; s < FM_STATE_COUNT; s++) {
+        const int64_t *data = p->columns[fm_metric_of_state((enum fm_state)s)].data;
+        for (size_t i = 0; data && i < p->nodes.len; i++) {
+            int64_t *ns = &sampled_ns[p->nodes.data[i].thread];
+            *ns = fm_sum(*ns, data[i]);
+            any = true;
+        }
+    }
+    if (!any)
+        return NULL;
     bool *only = fm_calloc(p->threads.len + 1, sizeof *only);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *thread = &p->threads.data[i];
-        int64_t sampled_ns = 0;
-        for (int m = 0; m < w->metric_count; m++)
-            if (fm_metric_info(w->metrics[m].metric)->place == FM_PLACE_STATE)
-                sampled_ns = fm_sum(sampled_ns, w->metrics[m].inclusive[thread->root]);
-        only[i] = sampled_ns > 0 && thread->process < p->processes.len &&
+        only[i] = sampled_ns[i] > 0 && thread->process < p->processes.len &&
                   p->processes.data[thread->process].calls &&
-                  sampled_ns == fm_profile_value(p, FM_METRIC_TOTAL, thread->root);
+                  sampled_ns[i] == fm_profile_value(p, FM_METRIC_TOTAL, thread->root);
     }
     for (uint32_t i = 0; i < p->nodes.len; i++)
         if (fm_profile_value(p, FM_METRIC_CALLS, i) || fm_profile_value(p, FM_METRIC_RESUMES, i))
@@ -313,26 +350,57 @@ static bool *only_sampled_new(const struct flat_walk *w)
     return only;
 }
 
+/* Functions, and behind them threads, are called by their numbers plus one: 0 is the root of all.
+ * Threads out of scope are left out. Caller frees. */
+static uint32_t *names_new(const struct fm_profile *p, const struct fm_flat_scope *scope)
+{
+    size_t functions = p->functions.len, threads = p->threads.len;
+    uint32_t *names = fm_malloc((functions + threads + 1) * sizeof *names);
+    for (size_t i = 0; i < functions + threads; i++)
+        names[i] = (uint32_t)i + 1;
+    for (uint32_t t = 0; t < threads; t++)
+        if ((scope->process != FM_NONE && scope->process != p->threads.data[t].process) ||
+            (scope->thread != FM_NONE && scope->thread != t))
+            names[functions + t] = FM_NONE;
+    return names;
+}
+
+static struct fm_flat *flat_of_trees(const struct fm_profile *p, const struct fm_flat_scope *scope)
+{
+    size_t functions = p->functions.len;
+    fm_autofree uint32_t *names = names_new(p, scope);
+    fm_autofree bool *timeless = only_sampled_new(p),
+                     *is_row = fm_calloc(functions + p->threads.len + 1, sizeof *is_row);
+    memset(is_row + 1, true, functions);
+    if (timeless && scope->thread != FM_NONE)
+        timeless[scope->thread] = false;
+    struct fm_links links;
+    struct fm_shape shape;
+    fm_links_init(&links, p);
+    struct fm_shape_source source[2] = {
+        { .p = p, .links = &links, .func = names, .thread = names + functions }
+    };
+    struct fm_flat_shape o = { .functions = (uint32_t)(functions + p->threads.len + 1),
+                               .is_row = is_row,
+                               .timeless = timeless,
+                               .edges = true };
+    fm_shape_init(&shape, source, &(struct fm_shape_options){ .functions = o.functions });
+    struct fm_flat *flat = fm_flat_of_shape(&shape, &source[0], &o);
+    for (size_t i = 0; i < flat->rows.len; i++)
+        flat->rows.data[i].func--;
+    free(source[0].node_of);
+    fm_shape_release(&shape);
+    fm_links_release(&links);
+    return flat;
+}
+
 struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_scope *scope)
 {
     struct fm_flat_scope all = { FM_NONE, FM_NONE };
-    struct fm_flat *flat = fm_calloc(1, sizeof *flat);
-    struct flat_walk w;
     if (!scope)
         scope = &all;
-    walk_init(&w, p);
-    fm_autofree bool *only_sampled = only_sampled_new(&w);
-    for (uint32_t t = 0; t < p->threads.len; t++) {
-        const struct fm_thread *thread = &p->threads.data[t];
-        w.timeless = only_sampled[t] && scope->thread != t;
-        if ((scope->process == FM_NONE || scope->process == thread->process) &&
-            (scope->thread == FM_NONE || scope->thread == t))
-            walk_tree(&w, thread->root);
-    }
-    flat_fill(flat, w.rows, p->functions.len, w.edges.data, w.edges.len);
-    walk_release(&w);
+    struct fm_flat *flat = flat_of_trees(p, scope);
     tell_samples(flat, p, scope);
-    tell_columns(flat);
     /* A ready-made table has no processes or threads, so it belongs to the whole only. */
     if (p->flat && scope->process == FM_NONE && scope->thread == FM_NONE)
         fm_flat_merge(flat, p->flat);

@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "record/model/profile.h"
+#include "record/model/shape.h"
 
 /* Numbers by metric; those that every table has can be called by their names, too. The state_ns of
  * a row are the states' part of it. */
@@ -115,6 +116,16 @@ struct fm_flat_scope {
  * from its ready-made table. The caller frees it. */
 struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_scope *scope);
 void fm_flat_free(struct fm_flat *flat);
+
+/* The same of a shape, one source of it: rows are by what functions are called there. */
+struct fm_flat_shape {
+    uint32_t functions;   /* names in the shape are below this */
+    const bool *is_row;   /* by name: a function, not a thread */
+    const bool *timeless; /* by thread: its time does not count; NULL: all does */
+    bool edges;           /* are wanted, too */
+};
+struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_shape_source *source,
+                                 const struct fm_flat_shape *o);
 
 /* Sums over rows, as pstats shows them: calls, primitive calls, self time. */
 struct fm_flat_total {

@@ -46,7 +46,7 @@ char *fm_number_bytes(char *out, int64_t bytes)
     double value = (double)bytes, size = fabs(value);
     size_t unit = 0;
     if (bytes == 0)
-        return strcpy(out, "0");
+        return memcpy(out, "0", sizeof "0");
     for (; unit + 1 < sizeof units / sizeof units[0] && size >= 999.5; unit++, value /= 1024)
         size /= 1024;
     int digits = !unit || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;

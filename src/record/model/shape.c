@@ -1,16 +1,42 @@
 /*
- * The tree of a view, made of the trees of recordings; see shape.h.
+ * Shapes of trees; see shape.h.
  *
- * A node of the view stands for a set of nodes of the recordings, its members. They are known when
- * the node is made, so its children are found at once: the children of all members, put together by
+ * A node of the shape stands for a set of nodes of the profiles, its members. They are known when the
+ * node is made, so its children are found at once: the children of all members, put together by
  * function. Nothing has to be looked up by path, and as the walk goes down first, the nodes get
  * their final numbers in the order in which they are made.
  */
+#include "record/model/shape.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "shape.h"
+
+/* ---- children ---- */
+
+void fm_links_init(struct fm_links *links, const struct fm_profile *p)
+{
+    size_t n = p->nodes.len;
+    links->first_child = fm_malloc((n + 1) * sizeof *links->first_child);
+    links->next_child = fm_malloc((n + 1) * sizeof *links->next_child);
+    memset(links->first_child, 0xff, n * sizeof *links->first_child); /* FM_NONE */
+    for (size_t i = n; i-- > 0;) {
+        uint32_t parent = p->nodes.data[i].parent;
+        links->next_child[i] = FM_NONE;
+        if (parent == FM_NONE)
+            continue;
+        links->next_child[i] = links->first_child[parent];
+        links->first_child[parent] = (uint32_t)i;
+    }
+}
+
+void fm_links_release(struct fm_links *links)
+{
+    free(links->first_child);
+    free(links->next_child);
+    *links = (struct fm_links){ 0 };
+}
 
 /* A child of a member of the node that is being expanded. */
 struct member_kid {
@@ -33,11 +59,10 @@ struct waiting {
 typedef FM_VEC(uint32_t) members;
 
 struct builder {
-    struct fm_tree *tree;
-    struct fm_tree_source *source;
+    struct fm_shape *tree;
+    struct fm_shape_source *source;
     uint32_t second; /* members from this one on are of the second source */
-    struct fm_engine *engine;
-    bool by_module;
+    bool joins;
     bool copies;  /* what is below a single member is in the tree as it is */
     members open; /* members of the node that is being expanded */
     members rest; /* members of those that wait and have more than one */
@@ -47,49 +72,19 @@ struct builder {
     uint32_t *group_of; /* by function; to be believed if that group has the function */
 };
 
-/* ---- sources ---- */
-
-/* Lists of children, in the order of the recording. All views of it use the same. */
-static void recording_link(struct fm_recording *r)
+uint32_t *fm_names_in_shape_new(const struct fm_profile *p)
 {
-    size_t n = r->p->nodes.len;
-    if (r->first_child)
-        return;
-    r->first_child = fm_malloc(n * sizeof *r->first_child);
-    r->next_child = fm_malloc(n * sizeof *r->next_child);
-    memset(r->first_child, 0xff, n * sizeof *r->first_child);
-    for (size_t i = n; i-- > 0;) {
-        uint32_t parent = r->p->nodes.data[i].parent;
-        r->next_child[i] = FM_NONE;
-        if (parent == FM_NONE)
-            continue;
-        r->next_child[i] = r->first_child[parent];
-        r->first_child[parent] = (uint32_t)i;
-    }
+    size_t n = p->functions.len + p->threads.len;
+    uint32_t *names = fm_malloc((n + 1) * sizeof *names);
+    for (size_t i = 0; i < n; i++)
+        names[i] = (uint32_t)i;
+    return names;
 }
 
-static void source_init(struct fm_tree_source *s, bool by_module)
-{
-    s->node_of = fm_malloc(s->p->nodes.len * sizeof *s->node_of);
-    memset(s->node_of, 0xff, s->p->nodes.len * sizeof *s->node_of);
-    s->func = fm_malloc(s->p->functions.len * sizeof *s->func);
-    for (size_t i = 0; i < s->p->functions.len; i++)
-        s->func[i] = by_module ? FM_NONE : s->recording->func_of[i];
-    recording_link(s->recording);
-    s->first_child = s->recording->first_child;
-    s->next_child = s->recording->next_child;
-}
-
-/* Modules become functions of the engine when they are first met. */
-static uint32_t source_func(struct builder *b, struct fm_tree_source *s, uint32_t func)
-{
-    if (s->func[func] == FM_NONE)
-        s->func[func] = fm_engine_module_of(b->engine, s->recording->func_of[func]);
-    return s->func[func];
-}
+/* ---- members ---- */
 
 /* The source of a member, which becomes a node of it. */
-static struct fm_tree_source *source_of(struct builder *b, uint32_t *member)
+static struct fm_shape_source *source_of(struct builder *b, uint32_t *member)
 {
     bool is_second = *member >= b->second;
     *member -= is_second ? b->second : 0;
@@ -117,12 +112,12 @@ static void kid_add(struct builder *b, uint32_t member, uint32_t func)
 static void member_expand(struct builder *b, uint32_t node, uint32_t member)
 {
     uint32_t offset = member >= b->second ? b->second : 0;
-    struct fm_tree_source *s = source_of(b, &member);
-    for (uint32_t i = s->first_child[member]; i != FM_NONE; i = s->next_child[i]) {
+    struct fm_shape_source *s = source_of(b, &member);
+    for (uint32_t i = s->links->first_child[member]; i != FM_NONE; i = s->links->next_child[i]) {
         unsigned part = s->part ? s->part[i] : FM_SHAPE_NODE;
         if (part & FM_SHAPE_NODE) {
-            uint32_t func = source_func(b, s, s->p->nodes.data[i].func);
-            if (!b->by_module || !node || b->tree->func[node] != func) {
+            uint32_t func = s->func[s->p->nodes.data[i].func];
+            if (!b->joins || !node || b->tree->func[node] != func) {
                 kid_add(b, i + offset, func);
                 continue;
             }
@@ -189,7 +184,7 @@ static void node_expand(struct builder *b, uint32_t node, uint32_t depth)
     b->kids.len = b->groups.len = 0;
 }
 
-static uint32_t node_add(struct fm_tree *tree, uint32_t parent, uint32_t func, uint32_t depth)
+static uint32_t node_add(struct fm_shape *tree, uint32_t parent, uint32_t func, uint32_t depth)
 {
     tree->parent[tree->nodes] = parent;
     tree->func[tree->nodes] = func;
@@ -202,23 +197,23 @@ static uint32_t node_add(struct fm_tree *tree, uint32_t parent, uint32_t func, u
 
 /* The next node after `i` in a walk through what is below `top`, which leaves out what is not in
  * the tree; FM_NONE at the end. `depth` follows. */
-static uint32_t walk_on(const struct fm_tree_source *s, uint32_t top, uint32_t i, uint32_t *depth)
+static uint32_t walk_on(const struct fm_shape_source *s, uint32_t top, uint32_t i, uint32_t *depth)
 {
-    uint32_t next = s->first_child[i];
+    uint32_t next = s->links->first_child[i];
     ++*depth;
     for (;;) {
         while (next != FM_NONE && s->part && !s->part[next])
-            next = s->next_child[next];
+            next = s->links->next_child[next];
         if (next != FM_NONE || i == top)
             return next;
-        next = s->next_child[i];
+        next = s->links->next_child[i];
         i = s->p->nodes.data[i].parent;
         --*depth;
     }
 }
 
 /* Where nothing is put together any more, the tree is a copy. */
-static void member_copy(struct builder *b, struct fm_tree_source *s, uint32_t top,
+static void member_copy(struct builder *b, struct fm_shape_source *s, uint32_t top,
                         const struct waiting *w)
 {
     uint32_t depth = w->depth;
@@ -234,7 +229,7 @@ static void member_copy(struct builder *b, struct fm_tree_source *s, uint32_t to
 static void member_open(struct builder *b, uint32_t node, uint32_t member)
 {
     fm_vec_push(&b->open, member);
-    struct fm_tree_source *s = source_of(b, &member);
+    struct fm_shape_source *s = source_of(b, &member);
     s->node_of[member] = node;
 }
 
@@ -242,7 +237,7 @@ static void member_open(struct builder *b, uint32_t node, uint32_t member)
 static bool is_copied(struct builder *b, const struct waiting *w)
 {
     uint32_t member = w->member;
-    const struct fm_tree_source *s = source_of(b, &member);
+    const struct fm_shape_source *s = source_of(b, &member);
     return b->copies && w->count == 1 && s->p->nodes.data[member].parent != FM_NONE;
 }
 
@@ -251,7 +246,7 @@ static void node_make(struct builder *b)
 {
     struct waiting w = b->stack.data[--b->stack.len];
     if (is_copied(b, &w)) {
-        struct fm_tree_source *s = source_of(b, &w.member);
+        struct fm_shape_source *s = source_of(b, &w.member);
         member_copy(b, s, w.member, &w);
         return;
     }
@@ -267,25 +262,25 @@ static void node_make(struct builder *b)
     node_expand(b, node, w.depth);
 }
 
-static void root_make(struct builder *b, const struct fm_view_options *o)
+static void root_make(struct builder *b, bool together)
 {
     node_add(b->tree, FM_NONE, 0, 0);
     for (int i = 0; i < 2 && b->source[i].p; i++) {
-        struct fm_tree_source *s = &b->source[i];
+        struct fm_shape_source *s = &b->source[i];
         for (uint32_t t = 0; t < s->p->threads.len; t++) {
             uint32_t root = s->p->threads.data[t].root, member = root + (i ? b->second : 0);
-            if (!fm_view_in_scope(o, s->p, t))
+            if (s->thread[t] == FM_NONE)
                 continue;
-            if (o->together)
+            if (together)
                 member_open(b, 0, member);
             else
-                kid_add(b, member, s->recording->thread_of[t]);
+                kid_add(b, member, s->thread[t]);
         }
     }
     node_expand(b, 0, 0);
 }
 
-static void find_ends(struct fm_tree *tree)
+static void find_ends(struct fm_shape *tree)
 {
     tree->end = fm_malloc(tree->nodes * sizeof *tree->end);
     for (uint32_t i = 0; i < tree->nodes; i++)
@@ -295,34 +290,68 @@ static void find_ends(struct fm_tree *tree)
             tree->end[tree->parent[i]] = tree->end[i];
 }
 
-void fm_tree_build(struct fm_tree *tree, struct fm_engine *e, struct fm_tree_source source[2],
-                   const struct fm_view_options *o)
+void fm_shape_init(struct fm_shape *shape, struct fm_shape_source source[2],
+                   const struct fm_shape_options *o)
 {
-    struct builder b = { .tree = tree, .source = source, .engine = e, .by_module = o->by_module };
+    struct builder b = { .tree = shape, .source = source, .joins = o->joins };
     /* Else nodes below a single member may still become one. */
-    b.copies = !o->by_module && !o->fold.len && !o->fold_libraries;
-    size_t most = 1, functions = e->functions.len;
+    b.copies = !o->joins && !o->folds;
+    size_t most = 1;
     b.second = (uint32_t)source[0].p->nodes.len;
     for (int i = 0; i < 2 && source[i].p; i++) {
-        source_init(&source[i], o->by_module);
-        most += source[i].p->nodes.len;
-        functions += source[i].p->functions.len; /* each may bring a module */
+        size_t n = source[i].p->nodes.len;
+        source[i].node_of = fm_malloc((n + 1) * sizeof *source[i].node_of);
+        memset(source[i].node_of, 0xff, n * sizeof *source[i].node_of); /* FM_NONE */
+        most += n;
     }
-    *tree = (struct fm_tree){ .parent = fm_malloc(most * sizeof *tree->parent),
-                              .func = fm_malloc(most * sizeof *tree->func) };
-    b.group_of = fm_calloc(functions, sizeof *b.group_of);
-    root_make(&b, o);
+    *shape = (struct fm_shape){ .parent = fm_malloc(most * sizeof *shape->parent),
+                                .func = fm_malloc(most * sizeof *shape->func) };
+    b.group_of = fm_calloc(o->functions + 1, sizeof *b.group_of);
+    root_make(&b, o->together);
     while (b.stack.len)
         node_make(&b);
-    tree->parent = fm_realloc(tree->parent, tree->nodes, sizeof *tree->parent);
-    tree->func = fm_realloc(tree->func, tree->nodes, sizeof *tree->func);
-    for (int i = 0; i < 2 && source[i].p; i++)
-        free(source[i].func);
+    shape->parent = fm_realloc(shape->parent, shape->nodes, sizeof *shape->parent);
+    shape->func = fm_realloc(shape->func, shape->nodes, sizeof *shape->func);
     free(b.group_of);
     fm_vec_release(&b.open);
     fm_vec_release(&b.rest);
     fm_vec_release(&b.kids);
     fm_vec_release(&b.groups);
     fm_vec_release(&b.stack);
-    find_ends(tree);
+    find_ends(shape);
+}
+
+void fm_shape_release(struct fm_shape *shape)
+{
+    free(shape->parent);
+    free(shape->func);
+    free(shape->end);
+    *shape = (struct fm_shape){ 0 };
+}
+
+uint8_t *fm_shape_outermost_new(const struct fm_shape *shape, uint32_t functions)
+{
+    fm_autofree uint32_t *busy_until = fm_calloc(functions + 1, sizeof *busy_until);
+    uint8_t *outermost = fm_malloc(shape->nodes);
+    for (uint32_t i = 0; i < shape->nodes; i++) {
+        uint32_t func = shape->func[i];
+        outermost[i] = i >= busy_until[func];
+        if (outermost[i])
+            busy_until[func] = shape->end[i];
+    }
+    return outermost;
+}
+
+int64_t *fm_shape_totals_new(const struct fm_shape_source *s, enum fm_metric metric)
+{
+    const int64_t *data = s->p->columns[metric].data;
+    int64_t *totals = fm_calloc(s->p->nodes.len + 1, sizeof *totals);
+    for (size_t i = s->p->nodes.len; data && i-- > 0;) {
+        uint32_t up = s->p->nodes.data[i].parent;
+        if (!s->part || s->part[i] & FM_SHAPE_REST)
+            totals[i] = data[i];
+        if (up != FM_NONE)
+            totals[up] = fm_sum(totals[up], totals[i]);
+    }
+    return totals;
 }
