@@ -43,6 +43,8 @@ class Profile:
     seconds: float = 0.0  # of wall time that it sampled
     cpu: float = 0.0     # seconds of processor time that it took, start and end included
     says: str = ""       # its own words, on standard error
+    window: tuple | None = None  # from when to when it sampled, in monotonic ns, if it says so
+    unseen: float = 1.0  # the part of its looks, of those asked for, that it did not make; 1: not known
 
 
 def cache_folder() -> Path:
@@ -257,7 +259,12 @@ class Fathom(Profiler):
             if node["samples"]:
                 profile.stacks.append((paths[node["node"]], node["samples"]))
                 profile.times.append((paths[node["node"]], node["self_ns"]))
+        [process, *_] = json.loads(run([FATHOM, "report", output, "--json", "--processes"], 60))["processes"]
+        start_ns = process["start_ns"] - (time.time_ns() - time.monotonic_ns())
+        profile.window = start_ns, start_ns + process["wall_ns"]
         sampling = data["sampling"]
+        if sampling["asked_hz"]:
+            profile.unseen = max(0.0, 1 - sampling["rounds"] * 1e9 / (sampling["asked_hz"] * process["wall_ns"]))
         profile.errors, profile.partial = sampling["lost"], sampling["partial"]
         profile.attempts = sampling["samples"] + sampling["lost"]
         profile.rounds = sampling["rounds"]

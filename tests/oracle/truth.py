@@ -20,7 +20,8 @@ program's own clock, so chance enters in two ways only:
      worst its samples are those of another window of the same program, whose share varies by
      p(1 − p)/m, where m is the number of visits to functions, (Σd)²/Σd² for visits of duration d:
      here it does matter that high rates see the same visit again and again.
-So the effective number of samples is 1/(1/n + 1/m) and never more than m, whatever the rate.
+So the effective number of samples is 1/(1/n + u/m), where u is the part of the window that was not
+seen, and 1 unless the profiler says when it sampled and how many of its looks it missed.
 """
 
 from __future__ import annotations
@@ -106,16 +107,16 @@ class Program:
         self.logs = json.loads(out)["logs"]
 
     def times(self, start_ns: int, end_ns: int) -> dict[str, list[int]]:
-        """{label: nanoseconds of each of its visits} that lie in the window."""
+        """{label: nanoseconds of each of its visits}, as far as they lie in the window."""
         found: dict[str, list[int]] = {}
         for log in self.logs:
             labels, stamps = log["labels"], log["stamps"]
             step = len(labels) + 1
             for at in range(0, len(stamps) - step + 1, step):
-                if stamps[at] < start_ns or stamps[at + step - 1] > end_ns:
-                    continue
                 for number, label in enumerate(labels):
-                    found.setdefault(label, []).append(stamps[at + number + 1] - stamps[at + number])
+                    inside = min(stamps[at + number + 1], end_ns) - max(stamps[at + number], start_ns)
+                    if inside > 0:
+                        found.setdefault(label, []).append(inside)
         return found
 
 
@@ -244,7 +245,9 @@ class Verdict:
 
 def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
     """`profile` has `stacks` and, if its samples have weights, `times`, by which shares are judged
-    then, as in its reports: rounds that take longer are fewer, but count for more."""
+    then, as in its reports: rounds that take longer are fewer, but count for more. If it says when
+    it sampled (`window`), the truth is that of this very time; else that from start_ns to end_ns."""
+    start_ns, end_ns = profile.window or (start_ns, end_ns)
     possible, verdict = Possible(program.name, program.says), Verdict()
     for stack, samples in profile.stacks:
         verdict.samples += samples
@@ -264,7 +267,7 @@ def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
     weights = counts_of(groups, possible, profile.times) if profile.times else samples
     for group, members in groups.items():
         number = sum(samples.get((group, label), 0) for label in members)
-        verdict.shares += shares_of(group, members, weights, number, truths, slack)
+        verdict.shares += shares_of(group, members, weights, number, truths, slack, profile.unseen)
     return verdict
 
 
@@ -307,13 +310,13 @@ def counts_of(groups: dict, possible: Possible, stacks: list) -> dict:
 
 
 def shares_of(group: str, labels: list, counts: dict, samples: int, truths: dict,
-              slack: float) -> list[Share]:
+              slack: float, unseen: float) -> list[Share]:
     visits = [duration for label in labels for duration in truths.get(label, ())]
     total, squares = sum(visits), sum(duration * duration for duration in visits)
     whole = sum(counts.get((group, label), 0) for label in labels)
     if not total:
         return []
-    effective = 1 / (1 / samples + squares / (total * total)) if samples else 0.0
+    effective = 1 / (1 / samples + unseen * squares / (total * total)) if samples else 0.0
     return [Share(group, label, sum(truths.get(label, ())) / total,
                   counts.get((group, label), 0) / whole if whole else 0.0, samples, effective,
                   slack) for label in labels]
