@@ -3,13 +3,13 @@
 import json
 import subprocess
 
-from launch import FATHOM
+from launch import FATHOM, TIMEOUT
 
 
 def report(path, *options):
     """The parsed JSON of a report over the whole recording."""
     done = subprocess.run([FATHOM, "report", str(path), "--json", "-n", "all", *options],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

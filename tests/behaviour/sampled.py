@@ -59,6 +59,18 @@ def attach(pid: int, output: str | Path, *words: str) -> Recording:
     return Recording(output)
 
 
+def wait_until_seen(fathom: subprocess.Popen, flush: int, output: str | Path, *names: str) -> None:
+    """Until the recording so far, which that signal asks for, has these functions."""
+    end = time.monotonic() + launch.TIMEOUT
+    while time.monotonic() < end:
+        fathom.send_signal(flush)
+        time.sleep(0.05)
+        done = launch.fathom("report", output, "--json", "-n", "all")
+        if done.returncode == 0 and set(names) <= {row["name"] for row in json.loads(done.stdout)["functions"]}:
+            return
+    raise AssertionError(f"never seen: {names}")
+
+
 class Recording:
     def __init__(self, path: str | Path):
         self.path = path

@@ -1,6 +1,7 @@
 """What the calls collector must get right where others go wrong; every number is known by
 construction of the program."""
 
+import json
 import textwrap
 
 import pytest
@@ -107,7 +108,7 @@ def test_generator_calls_resumes_and_suspended_time(record):
     row = recordings.one(path, "numbers")
     assert (row["calls"], row["resumes"]) == (5, 4)
     assert row["suspended_ns"] >= 80 * MS
-    assert row["total_ns"] < 40 * MS
+    assert row["total_ns"] < row["suspended_ns"] / 2
 
 
 def test_awaited_time_is_shown_apart(record):
@@ -123,7 +124,7 @@ def test_awaited_time_is_shown_apart(record):
         row = recordings.one(path, name)
         assert row["calls"] - row["resumes"] == 1
         assert row["suspended_ns"] >= 200 * MS, name
-        assert row["total_ns"] < 150 * MS, name
+        assert row["total_ns"] < row["suspended_ns"], name
 
 
 def test_two_generators_of_one_function_do_not_mix(record):
@@ -132,13 +133,20 @@ def test_two_generators_of_one_function_do_not_mix(record):
         def g():
             yield 1
             yield 2
-        a, b = g(), g()
-        next(a); time.sleep(0.03); next(b); next(a); next(b)
-        next(a, None); next(b, None)
+        a, b, now = g(), g(), time.perf_counter_ns
+        stamps = [now()]
+        for each in (a, None, b, a, b, a, b):
+            next(each, None) if each else time.sleep(0.03)
+            stamps.append(now())
+        with open(__file__ + ".stamps", "w") as file:
+            file.write(str(stamps))
     """)
     row = recordings.one(path, "g")
     assert (row["calls"], row["resumes"]) == (6, 4)
-    assert 30 * MS <= row["suspended_ns"] < 60 * MS
+    # The most that each can be, by the program's own clock: from before one resumption until after the next.
+    at = json.loads((path.parent / "program.py.stamps").read_text())
+    most = (at[4] - at[0]) + (at[6] - at[3]) + (at[5] - at[2]) + (at[7] - at[4])
+    assert 30 * MS <= row["suspended_ns"] <= most
 
 
 # ---- threads

@@ -22,7 +22,7 @@ import pythons
 
 FATHOM = launch.FATHOM
 VERSIONS = pythons.SAMPLED_VERSIONS
-LIMIT = 30  # seconds until a test gives up
+LIMIT = 120  # seconds until a test gives up
 
 
 def older(version):
@@ -85,7 +85,7 @@ class Program:
 
 def run(*args):
     return subprocess.run([FATHOM, "dump", *map(str, args)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=120)
+                          stderr=subprocess.PIPE, text=True, timeout=300)
 
 
 def dump(*args):

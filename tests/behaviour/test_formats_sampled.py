@@ -39,7 +39,7 @@ STACKS = {
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("formats") / "app.fathom"
-    subprocess.run([TOOL, path], check=True, timeout=60)
+    subprocess.run([TOOL, path], check=True, timeout=300)
     return path
 
 
@@ -154,7 +154,7 @@ def test_every_python_opens_the_pstats(converted, version):
 def pprof(*args) -> str:
     if not PPROF:
         pytest.skip("Google's pprof is not installed")
-    done = subprocess.run([PPROF, *map(str, args)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PPROF, *map(str, args)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -234,7 +234,7 @@ def test_pythons_own_sampler(option, tmp_path):
         "spin(time.monotonic() + 0.5)\n")
     done = subprocess.run([INTERPRETERS["3.15"], "-m", "profiling.sampling", "run", option, "-o",
                            "out", "spin.py"], cwd=tmp_path, capture_output=True, text=True,
-                          timeout=120)
+                          timeout=300)
     if not (tmp_path / "out").exists():
         pytest.skip(f"profiling.sampling wrote nothing here: {done.stderr[-200:]}")
     found = rows(tmp_path / "out")

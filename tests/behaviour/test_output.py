@@ -129,8 +129,8 @@ def test_devices_and_pipes_get_the_same_bytes(verb, folder):
     with open(folder / "received", "wb") as received:
         reader = subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=received)
     try:
-        assert write(verb, folder, "pipe", timeout=60).returncode == 0
-        reader.wait(timeout=60)
+        assert write(verb, folder, "pipe", timeout=300).returncode == 0
+        reader.wait(timeout=300)
     finally:
         reader.kill()
         reader.wait()

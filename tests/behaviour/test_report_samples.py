@@ -30,12 +30,12 @@ STATES = ["python", "c", "gil", "lock", "disk", "network", "sleep", "other"]
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("sampled") / "app.fathom"
-    subprocess.run([TOOL, path], check=True, timeout=60)
+    subprocess.run([TOOL, path], check=True, timeout=300)
     return str(path)
 
 
 def run(*args, status=0):
-    done = subprocess.run([FATHOM, "report", *args], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([FATHOM, "report", *args], capture_output=True, text=True, timeout=300)
     assert done.returncode == status, done.stderr
     return done.stdout if status == 0 else done.stderr
 

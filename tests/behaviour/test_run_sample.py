@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import enough
 import launch
 import pythons
 import recordings
@@ -38,8 +39,9 @@ def run(*words, **options):
 
 
 def spin(name, seconds):
-    return (f"import time\ndef {name}():\n    end = time.monotonic() + {seconds}\n"
-            f"    while time.monotonic() < end: pass\n{name}()\n")
+    """Turns for so long and, where the machine is busy, until a third of that was spent on a processor."""
+    return (f"import time\ndef {name}():\n    end, used = time.monotonic() + {seconds}, time.process_time() + {seconds / 3}\n"
+            f"    while time.monotonic() < end or time.process_time() < used: pass\n{name}()\n")
 
 
 # ---------------------------------------------------------------- the program does not notice
@@ -129,7 +131,7 @@ def test_flush_signal_in_another_format(tmp_path):
     process = launch.start(launch.FATHOM, "run", "-q", "--python", PYTHON, "-o",
                            tmp_path / "o.collapsed", "--flush-signal", "SIGUSR2", ENDS, "catches")
     assert process.stdout.readline().startswith("ready")
-    for _ in range(100):  # until it has been seen there
+    for _ in range(600):  # until it has been seen there
         process.send_signal(signal.SIGUSR2)
         time.sleep(0.1)
         if (tmp_path / "o.collapsed").exists() and \
@@ -205,7 +207,7 @@ def test_saved_from_the_first_second_on(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     recording = sampled.Recording(tmp_path / "all.fathom")
     recording.named("busy")
-    assert recording.processes[0]["wall_ns"] < 5e9, "it did not take long until it was saved"
+    assert recording.processes[0]["wall_ns"] < 30e9, "it was saved long before its end"
     assert any("sampled until" in note["text"] for note in recording.notes)
 
 
@@ -226,7 +228,7 @@ def test_nothing_was_saved_yet(tmp_path):
 SPOIL = """import os, sys, time
 def busy():
     end = time.monotonic() + 0.3
-    while time.monotonic() < end: pass
+    while time.monotonic() < end or time.process_time() < 0.1: pass
 busy()
 for path in sys.argv[1:]:
     if os.path.exists(path): os.unlink(path)
@@ -267,12 +269,14 @@ def test_samples_that_are_lost_are_not_called_kept(tmp_path):
 
 def test_from_the_first_instruction_on(any_python, tmp_path):
     """Threads are listed before they have run anything; they are not forgotten then."""
-    done = run("-c", spin("busy", 0.5), python=any_python, output=tmp_path / "o.fathom")
-    assert done.returncode == 0
-    recording = sampled.Recording(tmp_path / "o.fathom")
-    [process] = recording.processes
-    seen_ns = sum(row["self_ns"] for row in recording.tree)
-    assert seen_ns >= 0.9 * process["wall_ns"]
+    def measure(seconds):
+        done = run("-c", spin("busy", seconds), python=any_python, output=tmp_path / f"{seconds}.fathom")
+        assert done.returncode == 0
+        recording = sampled.Recording(tmp_path / f"{seconds}.fathom")
+        [process] = recording.processes
+        enough.want(sum(row["self_ns"] for row in recording.tree) / process["wall_ns"], 0.9, "of the time seen")
+
+    enough.measured(measure, 0.5)
 
 
 # ---------------------------------------------------------------- every Python below it
@@ -448,10 +452,11 @@ def test_reports_of_samples_beside_calls(python, tmp_path):
 
 @pytest.mark.parametrize("exact", ["--calls", "--lines"])
 def test_tasks_beside_calls_or_lines(exact, python, tmp_path):
-    """Two tasks slept 0.4 s each: known of samples alone; what was called and began is exact."""
+    """Two tasks slept 0.4 s each: known of samples alone; what was called and began is exact. By the program's own clock."""
     path = tmp_path / "o.fathom"
-    done = launch.run(TASKS, python=python, output=path, collectors=(exact, "--tasks"))
+    done = launch.run(TASKS, tmp_path / "took", python=python, output=path, collectors=(exact, "--tasks"))
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    took_ns = {name: 1e9 * seconds for name, seconds in json.loads((tmp_path / "took").read_text()).items()}
     rows = recordings.report(path, "--tree", "--min", "0")["tree"]
     by_node = {row["node"]: row for row in rows}
     roots = [row for row in rows if row["parent"] is None]
@@ -459,16 +464,16 @@ def test_tasks_beside_calls_or_lines(exact, python, tmp_path):
     asleep = {row["name"]: row for row in rows
               if row["depth"] == 2 and top_of(row, by_node) == roots[1]}
     # Not less than half: the tasks are seen late, when the loop is busy; not more than both slept.
-    assert 0.4e9 < asleep["nap"]["total_ns"] < 1.7e9
-    # And main() waited for them as long as one slept, busy() turned for 0.2 s.
-    assert 0.7e9 < roots[1]["total_ns"] < 3e9
+    assert 0.5 * took_ns["naps"] < asleep["nap"]["total_ns"] < 1.5 * took_ns["naps"]
+    # And main() waited for them as long as one slept.
+    assert 0.5 < roots[1]["total_ns"] / (took_ns["naps"] + took_ns["main"]) < 2
     [turn] = [row for row in recordings.report(path)["functions"] if row["name"] == "turn"]
     assert turn["calls"] == 1
     if exact == "--calls":
-        assert 0.2e9 <= turn["total_ns"] < 0.4e9, "once, exactly, not with its task's samples"
+        assert 0.2e9 <= turn["total_ns"] <= took_ns["turn"], "once, exactly, not with its task's samples"
     else:
         lines = recordings.report(path, "--lines=turn")["functions"][0]["lines"]
-        assert lines[0]["hits"] == 1 and sum(row["total_ns"] for row in lines) < 0.4e9
+        assert lines[0]["hits"] == 1 and sum(row["total_ns"] for row in lines) <= took_ns["turn"]
     [tasks] = [row for row in recordings.report(path, "--threads")["threads"]
                if row["name"].startswith("asyncio tasks")]
     assert tasks["samples"] > 0 and tasks["calls"] == 0
@@ -511,7 +516,7 @@ def test_processor_time_of_threads_that_never_block(version, tmp_path):
 
 
 SHORT_THREADS = """
-import json, threading, time
+import json, sys, threading, time
 
 def busy(seconds):
     start = time.perf_counter()
@@ -526,7 +531,7 @@ def in_main(seconds):
     times["in_main"] += busy(seconds)
 
 times = {"in_thread": 0.0, "in_main": 0.0}
-end = time.perf_counter() + 1.5
+end = time.perf_counter() + float(sys.argv[1])
 while time.perf_counter() < end:
     thread = threading.Thread(target=in_thread, args=(0.006,))
     thread.start()
@@ -539,11 +544,17 @@ print(json.dumps(times))
 @pytest.mark.parametrize("version", list(INTERPRETERS)[::3])
 def test_threads_that_live_for_milliseconds(version, tmp_path):
     """They are seen from the first look after they began: it was every third of them otherwise."""
-    output = tmp_path / "x.fathom"
-    done = launch.fathom("run", "-q", "--rate", "1000", "-o", str(output), INTERPRETERS[version], "-c", SHORT_THREADS)
-    times = json.loads(done.stdout)
+    def measure(seconds):
+        output = tmp_path / f"{seconds}.fathom"
+        done = launch.fathom("run", "-q", "--rate", "1000", "-o", str(output), INTERPRETERS[version], "-c", SHORT_THREADS,
+                             seconds)
+        recording = sampled.Recording(output)
+        enough.want(recording.sampling["rounds"], 500 * seconds, "rounds")
+        return json.loads(done.stdout), recording.functions
+
+    times, functions = enough.measured(measure, 1.5)
     true = times["in_thread"] / sum(times.values())
-    totals = {row["name"]: row["total_ns"] for row in sampled.Recording(output).functions}
+    totals = {row["name"]: row["total_ns"] for row in functions}
     seen = totals["in_thread"] / (totals["in_thread"] + totals["in_main"])
     assert abs(seen - true) < 0.12, (true, seen)
 

@@ -133,11 +133,12 @@ def test_a_stopped_program_stays_stopped(tmp_path):
 def test_launched(kind, tmp_path):
     """The same programs, sampled from their start to their end as fast as it goes."""
     version = list(INTERPRETERS)[-1 - KINDS.index(kind)]
-    process = subprocess.Popen([launch.FATHOM, "run", "-q", "--rate", "max", "-o",
-                                str(tmp_path / "o.fathom"), INTERPRETERS[version], "-B", TARGET,
-                                kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    output = tmp_path / "o.fathom"
+    process = subprocess.Popen([launch.FATHOM, "run", "-q", "--rate", "max", "--flush-signal", "USR1", "-o", str(output),
+                                INTERPRETERS[version], "-B", TARGET, kind],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "{}\n"
-    time.sleep(0.5)
+    sampled.wait_until_seen(process, signal.SIGUSR1, output, kind)
     out, _ = process.communicate(timeout=launch.TIMEOUT)
     assert (out, process.returncode) == (f'["{kind}", []]\n', 17)
-    sampled.Recording(tmp_path / "o.fathom").named(kind)
+    sampled.Recording(output).named(kind)

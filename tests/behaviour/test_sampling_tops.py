@@ -3,7 +3,8 @@
 A stack that lost its newest frame looks like its caller's, so the test of possible stacks does not
 see it. Here are programs whose leaf is known to have nearly all the time (tests/oracle/programs), a
 second of each at the default rate, and one real run in which exact and sampled shares are compared.
-How busy the machine is does not matter to either: both are shares of what ran.
+How busy the machine is does not matter to either: both are shares of what ran, measured for as long
+as it takes to have enough samples (enough.py).
 tests/oracle/judge.py and compare.py are the long and strict versions, with the peers; the last
 tests here are of these tools themselves, with numbers made by hand.
 """
@@ -13,6 +14,7 @@ import sys
 
 import pytest
 
+import enough
 import pythons
 from launch import REPO, own_run_folders  # noqa: F401 (a fixture)
 
@@ -27,7 +29,10 @@ import truth  # noqa: E402
 
 VERSIONS = pythons.SAMPLED_VERSIONS
 RATE, SECONDS = 1000.0, 0.8
-MISSING_MOST = 0.03  # with some 800 samples chance alone makes 1 %
+LEAST_SAMPLES = 300
+LEAST_SEEN = 0.8     # of the looks that were asked for
+LEAST_DUE = 12       # samples of a function that was not seen, beyond the looks that were not made, to call it lost
+MISSING_MOST = 0.03  # with some 800 samples chance alone makes 1 %, with 300 1.6 %
 RAREST = 200         # one wrong stack in so many
 
 
@@ -55,20 +60,27 @@ def interpreter_for(name, version, interpreters):
 @pytest.mark.parametrize("name", truth.WHOLE)
 def test_stacks_are_whole(name, version, interpreters, tmp_path):
     python = interpreter_for(name, version, interpreters)
+
+    def measure(seconds):
+        with truth.Program(name, python) as program:
+            start = truth.now_ns()
+            profile = profilers.ALL["fathom"].profile(program.pid, RATE, seconds, tmp_path / "profile", "wall")
+            end = truth.now_ns()
+            program.finish()
+            verdict = truth.judge(program, profile, start, end)
+        enough.want(verdict.samples, LEAST_SAMPLES, "samples")
+        enough.want(1 - profile.unseen, LEAST_SEEN, "of the looks asked for")
+        return profile, verdict
+
     try:
-        program = truth.Program(name, python)
+        profile, verdict = enough.measured(measure, SECONDS)
     except truth.Unable as reason:
         pytest.skip(str(reason))
-    with program:
-        start = truth.now_ns()
-        profile = profilers.ALL["fathom"].profile(program.pid, RATE, SECONDS, tmp_path / "profile", "wall")
-        end = truth.now_ns()
-        program.finish()
-        verdict = truth.judge(program, profile, start, end)
-    assert verdict.samples > 100, profile.says
     assert verdict.cut <= 1 + verdict.samples // RAREST
     assert verdict.impossible <= 1 + verdict.samples // RAREST, verdict.examples
-    lost = [top for top in verdict.tops if top.missing > top.due / 2]
+    unmade = profile.unseen * RATE * (profile.window[1] - profile.window[0]) / 1e9
+    lost = [top for top in verdict.tops
+            if top.missing > top.due / 2 and (top.samples >= 8 or top.due >= LEAST_DUE + unmade)]
     assert not lost
     assert (verdict.missing_tops or 0) <= MISSING_MOST, verdict.tops
 
@@ -100,7 +112,7 @@ def real_work(seconds):
         plain(6000)
         sorted(range(100), key=by_key)
 
-real_work(0.8)
+real_work(float(sys.argv[1]))
 """
 
 
@@ -110,9 +122,14 @@ def test_sampled_shares_are_the_exact_ones(version, interpreters, tmp_path):
         pytest.skip(f"no CPython {version} on this machine (tools/pythons provide)")
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
-    run = compare.Run(version, interpreters[version], [str(script)], "real_work", tmp_path)
-    exact, sampled = run.fathom(RATE)
-    assert sampled.samples > 100
+
+    def measure(seconds):
+        run = compare.Run(version, interpreters[version], [str(script), str(seconds)], "real_work", tmp_path)
+        exact, sampled = run.fathom(RATE)
+        enough.want(sampled.samples, LEAST_SAMPLES, "samples")
+        return exact, sampled
+
+    exact, sampled = enough.measured(measure, SECONDS)
     # 50 ns is about what the collector's part of a call is; there are few calls here.
     result = compare.compare(exact, sampled, 50.0)
     assert result.distance <= 0.10 + 2 * result.spread, result

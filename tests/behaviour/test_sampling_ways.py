@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import enough
 import launch
 import pythons
 import sampled
@@ -71,7 +72,7 @@ def attached(version, tmp_path, *words, preload=None, program=(), env=None):
     """A recording of half a second of the program, and what it said when it was over."""
     output = tmp_path / "x.fathom"
     with sampled.Program(INTERPRETERS[version], "-c", PROGRAM, *program, env={**os.environ, **(env or {})}) as target:
-        done = subprocess.run([launch.FATHOM, "attach", str(target.pid), "-q", "-o", output, "--duration", "0.5", *words],
+        done = subprocess.run([launch.FATHOM, "attach", str(target.pid), "-q", "-o", output, "--duration", "0.5", *map(str, words)],
                               env={**os.environ, **({"LD_PRELOAD": str(preload)} if preload else {})},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=launch.TIMEOUT, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -87,7 +88,9 @@ def are_whole(recording):
 
 
 def notes(recording):
-    return [note["text"] for note in recording.notes if note["kind"] == "sampling"]
+    """How it was sampled; that a busy machine came late with it, if it says so, is another matter."""
+    return [note["text"] for note in recording.notes
+            if note["kind"] == "sampling" and "as the machine was busy" not in note["text"]]
 
 
 @pytest.mark.parametrize("version", INTERPRETERS)
@@ -111,9 +114,13 @@ def test_stopping_it(version, tmp_path):
 
 @pytest.mark.parametrize("version", list(INTERPRETERS)[::3])
 def test_stopping_it_loses_no_signal(version, tmp_path):
-    recording, said = attached(version, tmp_path, "--stop", "--rate", "1000", program=["signals"])
-    assert are_whole(recording) or "tick" in recording.names()
-    assert said["ticks"] > 100
+    def measure(seconds):
+        recording, said = attached(version, tmp_path, "--stop", "--rate", "1000", "--force", "--duration", seconds,
+                                   program=["signals"])
+        assert are_whole(recording) or "tick" in recording.names()
+        enough.want(said["ticks"], 100, "signals that came")
+
+    enough.measured(measure, 0.5)
 
 
 @pytest.mark.parametrize("version", list(INTERPRETERS)[::3])

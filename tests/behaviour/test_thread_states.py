@@ -18,7 +18,7 @@ import pythons
 
 TOOL = Path(launch.FATHOM).resolve().parent / "tests" / "unit" / "tool_states"
 VERSIONS = pythons.SAMPLED_VERSIONS[::2]  # what a thread waits for depends little on the version
-LIMIT = 30  # seconds until a test gives up
+LIMIT = 120  # seconds until a test gives up
 
 
 @pytest.fixture(params=VERSIONS)

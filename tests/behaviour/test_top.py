@@ -19,7 +19,7 @@ from launch import FATHOM, fathom, start
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 
-PATIENCE_S = 60  # a loaded machine is no failure; nothing here is judged by its speed
+PATIENCE_S = 180  # a loaded machine is no failure; nothing here is judged by its speed
 SOCKETS = (f"fathom-top-{os.getpid()}-{i}" for i in itertools.count())
 
 COLOUR = r"\x1b\[([\d;]*;)?3[0-7][;m]"

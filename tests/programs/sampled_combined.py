@@ -9,8 +9,8 @@ def leaf():
 
 
 def turn():
-    end = time.monotonic() + 0.15
-    while time.monotonic() < end:
+    end, used = time.monotonic() + 0.15, time.process_time() + 0.05
+    while time.monotonic() < end or time.process_time() < used:
         pass
 
 

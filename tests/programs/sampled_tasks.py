@@ -1,10 +1,17 @@
-"""Two tasks that wait in nap(), and one that turns; each nap takes 0.4 s, turning 0.2 s."""
+"""Two tasks that wait in nap(), and one that turns; each nap takes 0.4 s, turning 0.2 s. How long it really was, by its own
+clock, goes to the file that is named."""
 import asyncio
+import json
+import sys
 import time
+
+took = {"naps": 0.0, "turn": 0.0, "main": 0.0}
 
 
 async def nap():
+    start = time.monotonic()
     await asyncio.sleep(0.4)
+    took["naps"] += time.monotonic() - start
 
 
 async def job():
@@ -18,11 +25,17 @@ def turn():
 
 
 async def busy():
+    start = time.monotonic()
     turn()
+    took["turn"] += time.monotonic() - start
 
 
 async def main():
+    start = time.monotonic()
     await asyncio.gather(job(), job(), busy())
+    took["main"] += time.monotonic() - start
 
 
 asyncio.run(main())
+with open(sys.argv[1], "w") as file:
+    json.dump(took, file)
