@@ -118,6 +118,9 @@ def test_flush_signal(tmp_path):
     first = sampled.Recording(output)
     first.named("ready")
     assert first.processes[0]["process"] == pid and first.processes[0]["exit_status"] is None
+    [folder] = launch.run_folders()
+    [note] = [note for note in first.notes if note["kind"] == "cut-off"]
+    assert "the program still ran" in note["text"] and f"fathom merge {folder} -o" in note["text"]
     assert process.poll() is None
     process.send_signal(signal.SIGUSR2)
     out, err = process.communicate(timeout=launch.TIMEOUT)
@@ -125,6 +128,7 @@ def test_flush_signal(tmp_path):
     last = sampled.Recording(output)
     assert last.sampling["samples"] >= first.sampling["samples"]
     assert last.processes[0]["exit_status"] == 20
+    assert "cut-off" not in [note["kind"] for note in last.notes]
 
 
 def test_flush_signal_in_another_format(tmp_path):

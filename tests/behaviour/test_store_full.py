@@ -110,3 +110,27 @@ def test_a_full_store_says_how_many_calls_it_did_not_count(python, tmp_path, siz
     lost = {note["text"]: note["count"] for note in recordings.report(output)["notes"]}
     assert set(lost) <= {NOT_COUNTED, NO_CONTEXT} and lost[NOT_COUNTED] > 0, lost
     assert all_calls(output) + lost[NOT_COUNTED] == everything
+
+
+LIMITED = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300000, 300000))
+"""
+
+
+def test_a_limit_on_the_size_of_files(python, tmp_path):
+    """The kernel would end whoever lets a file grow beyond it: the store must not, inside the program."""
+    places = [tmp_path / "first", tmp_path / "second"]
+    for place in places:
+        place.mkdir()
+    script, output = tmp_path / "limited.py", tmp_path / "o.fathom"
+    script.write_text(LIMITED + CONTEXTS)
+    for where in (str(places[0]), ":".join(map(str, places))):
+        done = run("--calls", "--force", script, python=python, output=output,
+                   env=dict(os.environ, FATHOM_TMPDIR=where))
+        assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+        notes = recordings.report(output)["notes"]
+        assert [note["kind"] for note in notes] == ["lost"]
+        kept, lost = generated(output), notes[0]["count"]
+        assert 0 < kept < CALLS and kept + lost >= CALLS

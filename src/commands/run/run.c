@@ -148,7 +148,7 @@ static void on_due(void *data)
 
 static struct fm_profile *join(struct run *run, struct fm_error *err);
 
-/* Write the recording so far. */
+/* Write the recording so far. Whoever reads it after a kill is to know that there was more. */
 static void on_flush(void *data)
 {
     struct run *run = data;
@@ -156,6 +156,14 @@ static void on_flush(void *data)
     fm_watch_scan(&run->watch);
     struct fm_profile *p = join(run, &err);
     on_due(run);
+    if (p) {
+        fm_autobuffer text = FM_BUFFER_INIT;
+        fm_buffer_addf(&text,
+                       "the program still ran when this was saved; if nothing took its place, "
+                       "`fathom merge %s -o NAME` reads the whole",
+                       run->folder.path);
+        fm_profile_note(p, FM_NONE, "cut-off", 1, fm_buffer_text(&text));
+    }
     if (!p || fm_run_output_write(&run->output, p, &err) < 0)
         fm_verb_fail("run", &err);
     fm_profile_free(p);

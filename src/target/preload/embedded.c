@@ -116,6 +116,7 @@ static void see_caller(void *address)
             fm_preload_python_in(handle);
         else if (handle)
             dlclose(handle);
+        dlerror(); /* what was not found here is nobody's error */
     }
     errno = saved_errno;
 }
