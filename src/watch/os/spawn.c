@@ -66,8 +66,18 @@ static void reap(pid_t pid)
 int fm_spawn_go(struct fm_spawn *spawn)
 {
     int errnum = 0;
-    ssize_t got = write(spawn->go_fd, "g", 1);
-    close(spawn->go_fd);
+    ssize_t got;
+    do
+        got = write(spawn->go_fd, "g", 1);
+    while (got < 0 && errno == EINTR);
+    if (got != 1)
+        errnum = got < 0 ? errno : EIO;
+    close(spawn->go_fd); /* a child that did not get the word ends now */
+    if (errnum) {
+        close(spawn->failed_fd);
+        reap(spawn->pid);
+        return errnum;
+    }
     do
         got = read(spawn->failed_fd, &errnum, sizeof errnum);
     while (got < 0 && errno == EINTR);
