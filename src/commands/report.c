@@ -231,7 +231,7 @@ static bool keep_states(struct fm_profile *p, unsigned states)
     for (uint32_t i = 0; i < p->processes.len; i++)
         if (p->processes.data[i].sampled)
             p->processes.data[i].own_ns =
-                (uint64_t)fm_cost_of(p, &(struct fm_flat_scope){ i, FM_NONE }).added_ns;
+                (uint64_t)fm_cost_of(p, &(struct fm_flat_scope){ i, FM_NONE }).least_ns;
     return fm_samples_keep_states(p, states);
 }
 

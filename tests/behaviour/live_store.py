@@ -48,9 +48,10 @@ class Store:
     """One process. Add functions, threads and nodes; `write` puts PID.N.live into a folder."""
 
     def __init__(self, pid: int, parent: int = 1, wall_ns: int = 1_000_000, command: str = "app.py",
-                 version: str = "3.13.0", costs=(0, 0, 0), own_ns: int = 0, lost=()):
+                 version: str = "3.13.0", costs=(0, 0, 0), own_ns: int = 0, lost=(),
+                 slow_permille: int = 0):
         self.pid, self.parent, self.wall_ns, self.costs, self.lost = pid, parent, wall_ns, costs, lost
-        self.own_ns = own_ns
+        self.own_ns, self.slow_permille = own_ns, slow_permille
         self.defs = b""
         self.functions: list[tuple] = []
         self.nodes: list[bytes] = []
@@ -95,7 +96,8 @@ class Store:
         fields = {"magic": b"FATHOMLV", "version": 1, "flags": 1 | 4, "pid": self.pid,
                   "parent_pid": self.parent, "python_hex": 0x030d00f0, "start_ticks": START_TICKS,
                   "start_ns": START_NS, "start_real_ns": 1_700_000_000_000_000_000,
-                  "end_ticks": START_TICKS + self.wall_ns, "own_ticks": self.own_ns}
+                  "end_ticks": START_TICKS + self.wall_ns, "own_ticks": self.own_ns,
+                  "slow_permille": self.slow_permille}
         for name, ns in zip(("cost_python_call", "cost_c_call", "cost_resume"), self.costs):
             fields[name] = 256 * ns
         head = b""

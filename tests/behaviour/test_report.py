@@ -97,6 +97,21 @@ def test_header(recording):
     assert any(line.startswith("recovered: ") for line in notes)
 
 
+def test_what_was_added_is_a_range_where_instructions_were_slower(tmp_path):
+    """10,000 calls at 1 µs and 2 ms beside are 12 ms. Of 72 ms on a processor 60 are left; if all were
+    instructions that took half as long again, a third was added: 32 ms. Of 132 ms: 10 % and 32 %."""
+    store = live_store.Store(100, wall_ns=132 * MS, version="3.11.9", costs=(1000, 0, 0), own_ns=2 * MS,
+                             slow_permille=500)
+    store.node(store.thread(100, cpu_ns=72 * MS), store.function("main", 1, APP), 10_000, 100 * MS)
+    store.write(tmp_path / "live")
+    assert fathom("merge", "live", "-o", "run.fathom", cwd=tmp_path).returncode == 0
+    path = tmp_path / "run.fathom"
+    assert report(path).splitlines()[2] == "Fathom added about 12.0 ms to 32.0 ms (10.0 to 32.0 %)"
+    data = table(path)
+    assert (data["added_least_ns"], data["added_ns"], data["added_most_ns"]) == (
+        12 * MS, 22 * MS, 32 * MS)
+
+
 def cells(text: str, title: str) -> list[list[str]]:
     lines = text.splitlines()
     start = next(i for i, line in enumerate(lines) if title in line)

@@ -91,7 +91,8 @@ static struct fm_profile *sample(void)
                                   .profiled = true,
                                   .c_calls = true,
                                   .cost_call_ps = 40000,
-                                  .cost_line_ps = 8000 };
+                                  .cost_line_ps = 8000,
+                                  .slow_permille = 1700 };
     process.exe = fm_profile_string(p, "/usr/bin/python3");
     process.version = fm_profile_string(p, "3.13.0");
     fm_profile_process(p, &process);
@@ -186,6 +187,7 @@ static void expect_same_processes(const struct fm_profile *a, const struct fm_pr
         assert_int_equal(f.lines, g.lines);
         assert_int_equal(f.cost_call_ps, g.cost_call_ps);
         assert_int_equal(f.cost_line_ps, g.cost_line_ps);
+        assert_int_equal(f.slow_permille, g.slow_permille);
         assert_int_equal(f.sampled, g.sampled);
         assert_int_equal(f.sample_mode, g.sample_mode);
         assert_int_equal(f.sample_interval_ns, g.sample_interval_ns);

@@ -27,6 +27,7 @@ static void test_sample(void **state)
     ls_header(&b)->end_ticks = 3000;
     ls_header(&b)->cost_python_call = 256 * 100; /* 100 ticks: 50 ns */
     ls_header(&b)->cost_line = 256 * 10;
+    ls_header(&b)->slow_permille = 1700;
     struct fm_profile *p = load(&b, NULL);
     assert_int_equal(p->processes.len, 1);
     const struct fm_process *process = &p->processes.data[0];
@@ -41,6 +42,7 @@ static void test_sample(void **state)
     assert_int_equal(process->exit_status, -1);
     assert_int_equal(process->cost_call_ps, 50000);
     assert_int_equal(process->cost_line_ps, 5000);
+    assert_int_equal(process->slow_permille, 1700);
     assert_int_equal(p->threads.len, 1);
     assert_string_equal(fm_profile_text(p, p->threads.data[0].name), "Main");
     assert_int_equal(p->threads.data[0].tid, 43);

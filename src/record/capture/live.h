@@ -80,6 +80,7 @@ struct fm_live_header {
     uint64_t cost_line; /* as the costs above, of one line */
     uint64_t nowhere;   /* in-process pointer: the node of calls without a context, in no chunk */
     uint64_t lost[16];
+    uint64_t slow_permille; /* by how much instructions without an event take longer */
 };
 
 enum fm_live_kind {

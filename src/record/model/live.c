@@ -328,6 +328,7 @@ static void fill_process(struct fm_live_loader *l, const struct fm_live_ending *
     process->cost_c_call_ps = cost_ps(l, h->cost_c_call);
     process->cost_resume_ps = cost_ps(l, h->cost_resume);
     process->cost_line_ps = cost_ps(l, h->cost_line);
+    process->slow_permille = h->slow_permille;
     process->own_ns = (uint64_t)ticks_ns(l, h->own_ticks);
     if (!process->version && h->python_hex) {
         char version[32];

@@ -75,7 +75,8 @@ struct fm_process {
     bool lines;   /* lines were recorded */
     /* Measured cost of one event pair, in picoseconds. */
     uint64_t cost_call_ps, cost_c_call_ps, cost_resume_ps;
-    uint64_t cost_line_ps; /* of one line */
+    uint64_t cost_line_ps;  /* of one line */
+    uint64_t slow_permille; /* by how much instructions took longer, beside these; 3.11 */
     uint64_t own_ns; /* what the agent took beside these: starting, new contexts and functions */
     /* Of a sampled process. */
     bool sampled;

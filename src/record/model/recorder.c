@@ -274,7 +274,9 @@ uint32_t fm_recorder_process(struct fm_recorder *r, const struct fm_process *pro
         FM_PROCESS_COLUMN_LIST(X)
 #undef X
     };
-    uint32_t width = process->sampled ? FM_PROCESS_COLUMNS : FM_PROCESS_COLUMN_sample_mode;
+    uint32_t width = FM_PROCESS_COLUMNS;
+    while (width > FM_PROCESS_COLUMN_sample_mode && !cells[width - 1]) /* as in version 1.1 */
+        width--;
     return (uint32_t)fm_recorder_row(r, FM_TABLE_PROCESSES, cells, width);
 }
 

@@ -2,6 +2,9 @@
  * What profiling cost the program: each process measured the price of one event at its start; times
  * the number of its events, and with what the agent took beside them (own_ns), this is what Fathom
  * added, in time that the program would not have used.
+ *
+ * Where instructions without an event took longer, too (3.11), that is the least. At most, all the
+ * time on a processor that was neither Fathom's nor a recorded C function's went into instructions.
  */
 #ifndef FM_REPORT_COST_H
 #define FM_REPORT_COST_H
@@ -9,7 +12,8 @@
 #include "record/model/flat.h"
 
 struct fm_cost {
-    int64_t added_ns;
+    int64_t added_ns; /* the middle of … */
+    int64_t least_ns, most_ns;
     int64_t wall_ns; /* of the processes together, with what was added */
 };
 

@@ -130,19 +130,33 @@ static void print_size(const struct fm_report *r)
     print_line(r, FM_COLOR_NONE, line.data);
 }
 
+/* "12 ms", or "12 ms to 40 ms" where that is not the same to a reader. */
+static void add_range(struct fm_buffer *line, const char *least, const char *most, bool wide)
+{
+    fm_buffer_add_text(line, least);
+    if (wide && strcmp(least, most) != 0)
+        fm_buffer_addf(line, " to %s", most);
+}
+
 static void print_cost(const struct fm_report *r)
 {
     struct fm_cost cost = fm_cost_of(r->p, &r->scope);
-    char time[FM_NUMBER_BYTES], percent[FM_NUMBER_BYTES], text[128];
+    char least[FM_NUMBER_BYTES], most[FM_NUMBER_BYTES];
+    fm_autobuffer line = FM_BUFFER_INIT;
     if (cost.added_ns <= 0)
         return;
-    int64_t without_ns = cost.wall_ns - cost.added_ns;
-    int n =
-        snprintf(text, sizeof text, "Fathom added about %s", fm_number_time(time, cost.added_ns));
-    if (without_ns > 0)
-        snprintf(text + n, sizeof text - (size_t)n, " (%s %%)",
-                 fm_number_percent(percent, (double)cost.added_ns, (double)without_ns));
-    print_line(r, FM_COLOR_DIM, text);
+    bool wide = cost.most_ns > cost.least_ns + cost.least_ns / 3;
+    int64_t low_ns = wide ? cost.least_ns : cost.added_ns;
+    fm_buffer_add_text(&line, "Fathom added about ");
+    add_range(&line, fm_number_time(least, low_ns), fm_number_time(most, cost.most_ns), wide);
+    if (cost.wall_ns > cost.most_ns) {
+        fm_buffer_add_text(&line, " (");
+        fm_number_percent(least, (double)low_ns, (double)(cost.wall_ns - low_ns));
+        fm_number_percent(most, (double)cost.most_ns, (double)(cost.wall_ns - cost.most_ns));
+        add_range(&line, least, most, wide);
+        fm_buffer_add_text(&line, " %)");
+    }
+    print_line(r, FM_COLOR_DIM, line.data);
 }
 
 /* A line, or two of them. */

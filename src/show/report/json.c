@@ -328,6 +328,8 @@ static void add_head(struct json_page *page)
     fm_json_add_member(out, "primitive_calls", total.primitive);
     fm_json_add_member(out, "self_ns", total.self_ns);
     fm_json_add_member(out, "added_ns", cost.added_ns);
+    fm_json_add_member(out, "added_least_ns", cost.least_ns);
+    fm_json_add_member(out, "added_most_ns", cost.most_ns);
     if (r->lines)
         fm_json_add_member(out, "program_ns", r->lines->program_ns);
     add_sampling(page);

@@ -1,10 +1,17 @@
 /* What profiling costs this program; see calibrate.h. */
 #include "target/agent/calibrate.h"
 
+#include "target/agent/functions.h"
+
 #define FUNCTIONS 20
 #define REPEATS   20
 #define EVENTS    (FUNCTIONS * REPEATS)
-#define ROUNDS    4
+#define ROUNDS    6
+
+#define NOISE_PERMILLE 250
+
+/* Instructions on one line and without an event. */
+#define PLAIN "a + b; x = c[a]; a < x; b * b; y = a if x else b; x - a; (a, y); "
 
 /* Calls as programs make them: different functions in turn, each with a line or two of work,
  * because on 3.11 a profile function also slows the instructions between calls. */
@@ -28,7 +35,11 @@ static const char loops[] =
     "        b = a + 1\n"
     "        c = a < b\n"
     "        if c:\n"
-    "            a = b\n";
+    "            a = b\n"
+    "def plain(n):\n"
+    "    a, b, c = 1, 2.5, [3, 4]\n"
+    "    for _ in n:\n"
+    "        " PLAIN PLAIN PLAIN PLAIN "\n";
 
 static PyObject *compile_loops(void)
 {
@@ -62,45 +73,72 @@ static uint64_t time_loop(PyObject *globals, const char *name, PyObject *range)
     return function ? best : 0;
 }
 
-enum loop { PYTHON_CALL, C_CALL, RESUME, LINE, LOOP_COUNT };
+enum loop { PYTHON_CALL, C_CALL, RESUME, LINE, PLAIN_CODE, LOOP_COUNT };
 
-static void time_all(PyObject *globals, PyObject *range, uint64_t ret_ticks[LOOP_COUNT])
+static const char *const names[LOOP_COUNT] = { "python_call", "c_call", "resume", "line", "plain" };
+
+/* What one run of each loop takes. */
+struct times {
+    uint64_t ticks[LOOP_COUNT];
+    uint64_t lines[LOOP_COUNT]; /* that were recorded: not every line of a loop is an event */
+};
+
+static struct times time_all(PyObject *globals, PyObject *range, const struct fm_collector *c)
 {
-    static const char *const names[LOOP_COUNT] = { "python_call", "c_call", "resume", "line" };
-    for (int i = 0; i < LOOP_COUNT; i++)
-        ret_ticks[i] = time_loop(globals, names[i], range);
+    struct times times = { 0 };
+    for (int i = 0; i < LOOP_COUNT; i++) {
+        uint64_t before = c ? fm_functions_line_hits(c) : 0;
+        times.ticks[i] = time_loop(globals, names[i], range);
+        times.lines[i] = c ? (fm_functions_line_hits(c) - before) / ROUNDS : 0;
+    }
+    return times;
 }
 
-static uint64_t per_event(uint64_t with, uint64_t without, unsigned events)
+/* Ticks that a loop takes more with the collector on than off, without its lines. */
+static uint64_t added(const struct times *with, const struct times *without, enum loop loop,
+                      uint64_t line_256)
 {
-    return with > without ? (with - without) * 256 / events : 0;
+    uint64_t least = without->ticks[loop] + with->lines[loop] * line_256 / 256;
+    return with->ticks[loop] > least ? with->ticks[loop] - least : 0;
 }
 
-static uint64_t without_lines(uint64_t cost, uint64_t lines)
+#if !FM_HAS_MONITORING
+/* How much longer instructions take that cause no event. Less than the noise is nothing, and what
+ * seems more is looked at again: somebody else may have had the processor. With sys.monitoring such
+ * instructions are the same as ever. */
+static uint64_t slow_permille(struct times *with, const struct times *without, uint64_t line_256,
+                              PyObject *globals, PyObject *range)
 {
-    return cost > lines ? cost - lines : 0;
+    uint64_t plain = without->ticks[PLAIN_CODE], permille = 0;
+    for (int look = 0; plain && look < 3; look++) {
+        permille = added(with, without, PLAIN_CODE, line_256) * 1000 / plain;
+        if (permille < NOISE_PERMILLE)
+            return 0;
+        uint64_t again = time_loop(globals, names[PLAIN_CODE], range);
+        if (again && again < with->ticks[PLAIN_CODE])
+            with->ticks[PLAIN_CODE] = again;
+    }
+    return permille;
 }
+#endif
 
 /* The differences between a run with the collector on and one with it off. */
 static void measure(struct fm_collector *c, PyObject *globals, PyObject *range,
                     struct fm_calibration *cost)
 {
-    uint64_t with[LOOP_COUNT] = { 0 }, without[LOOP_COUNT] = { 0 };
-    time_all(globals, range, without);
+    struct times without = time_all(globals, range, NULL);
     if (fm_collector_start(c) < 0)
         return;
-    time_all(globals, range, with);
-    cost->python_call = per_event(with[PYTHON_CALL], without[PYTHON_CALL], EVENTS);
-    cost->resume = per_event(with[RESUME], without[RESUME], EVENTS);
+    struct times with = time_all(globals, range, c);
+    if (with.lines[LINE])
+        cost->line = added(&with, &without, LINE, 0) * 256 / with.lines[LINE];
+    cost->python_call = added(&with, &without, PYTHON_CALL, cost->line) * 256 / EVENTS;
+    cost->resume = added(&with, &without, RESUME, cost->line) * 256 / EVENTS;
     if (c->c_calls)
-        cost->c_call = per_event(with[C_CALL], without[C_CALL], EVENTS);
-    if (!c->lines_on)
-        return;
-    /* The loops above have lines of their own: two per call and resume, one per C call. */
-    cost->line = per_event(with[LINE], without[LINE], REPEATS * 6);
-    cost->python_call = without_lines(cost->python_call, 2 * cost->line);
-    cost->resume = without_lines(cost->resume, 2 * cost->line);
-    cost->c_call = without_lines(cost->c_call, cost->line);
+        cost->c_call = added(&with, &without, C_CALL, cost->line) * 256 / EVENTS;
+#if !FM_HAS_MONITORING
+    cost->slow_permille = slow_permille(&with, &without, cost->line, globals, range);
+#endif
 }
 
 struct fm_calibration fm_calibrate(const struct fm_options *wanted)

@@ -60,6 +60,16 @@ void fm_functions_reset(struct fm_collector *c)
     c->next_func = 1;
 }
 
+uint64_t fm_functions_line_hits(const struct fm_collector *c)
+{
+    uint64_t hits = 0;
+    for (struct fm_func *f = slots[c->slot].all; f; f = f->next)
+        for (int i = 0; f->lines && i < f->lines->count; i++)
+            if (f->lines->records[i])
+                hits += f->lines->records[i]->hits;
+    return hits;
+}
+
 void fm_functions_forget_choice(struct fm_collector *c)
 {
     for (struct fm_func *f = slots[c->slot].all; f; f = f->next) {

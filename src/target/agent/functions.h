@@ -36,6 +36,9 @@ void fm_functions_reset(struct fm_collector *c);
 /* Forget which functions' lines were chosen: another collector uses the slot. */
 void fm_functions_forget_choice(struct fm_collector *c);
 
+/* How often lines of all of them began. */
+uint64_t fm_functions_line_hits(const struct fm_collector *c);
+
 /* Define the function in the current store if it is not. False if there is no room. */
 struct fm_func *fm_function_of_new_code(struct fm_collector *c, PyCodeObject *code);
 struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,
