@@ -582,7 +582,7 @@ class Tree:
     def walk(self):
         yield self
         for child in self.children: yield from child.walk()
-fib(15); [even(50) for _ in range(50)]; sum(1 for _ in Tree(5).walk())
+fib(20); [even(50) for _ in range(50)]; sum(1 for _ in Tree(5).walk())
 json.loads(json.dumps([{"a": i} for i in range(500)]))
 ast.dump(ast.parse(open(json.__file__).read()))
 re.compile("|".join("a%db?" % i for i in range(50)))

@@ -103,6 +103,7 @@ export async function open(
     hasTouch: phone,
     acceptDownloads: true,
   });
+  context.setDefaultTimeout(120_000); // for who hangs; no test is judged by its speed
   const page = await context.newPage();
   const troubles = [];
   page.on("pageerror", (error) => troubles.push(String(error.stack)));
