@@ -12,7 +12,7 @@ static const struct fm_state_info states[] = {
 #undef X
 };
 
-static const struct fm_metric_info metrics[] = {
+const struct fm_metric_info fm_metric_infos[FM_METRIC_COUNT] = {
 #define METRIC(text, title, ...)                                                                   \
     {                                                                                              \
         text, title, "total " title, "total_" text, __VA_ARGS__                                    \
@@ -46,15 +46,10 @@ unsigned fm_states_running(void)
     return running;
 }
 
-const struct fm_metric_info *fm_metric_info(enum fm_metric metric)
-{
-    return &metrics[metric];
-}
-
 enum fm_metric fm_metric_named(const char *name)
 {
     int metric = 0;
-    while (metric < FM_METRIC_COUNT && strcmp(metrics[metric].name, name) != 0)
+    while (metric < FM_METRIC_COUNT && strcmp(fm_metric_infos[metric].name, name) != 0)
         metric++;
     return (enum fm_metric)metric;
 }
@@ -72,7 +67,7 @@ const char *fm_unit_name(enum fm_unit unit)
 
 int64_t fm_metric_combine(enum fm_metric metric, int64_t a, int64_t b)
 {
-    switch (metrics[metric].kind) {
+    switch (fm_metric_infos[metric].kind) {
     case FM_COMBINE_MIN:
         if (!a || !b)
             return a ? a : b;

@@ -91,7 +91,13 @@ struct fm_metric_info {
     uint32_t light, dark; /* on a page: 0xrrggbb; 0: the page's own */
 };
 
-const struct fm_metric_info *fm_metric_info(enum fm_metric metric);
+extern const struct fm_metric_info fm_metric_infos[FM_METRIC_COUNT];
+
+static inline const struct fm_metric_info *fm_metric_info(enum fm_metric metric)
+{
+    return &fm_metric_infos[metric];
+}
+
 /* The metric of that name; FM_METRIC_COUNT if there is none. */
 enum fm_metric fm_metric_named(const char *name);
 

@@ -203,7 +203,10 @@ void fm_profile_add(struct fm_profile *p, enum fm_metric metric, uint32_t node, 
         return;
     if (!c->data)
         c->data = fm_calloc(p->column_cap, sizeof *c->data);
-    c->data[node] = fm_metric_combine(metric, c->data[node], value);
+    if (!c->data[node] && value > 0)
+        c->data[node] = value; /* the first one, whatever the kind: nearly always */
+    else
+        c->data[node] = fm_metric_combine(metric, c->data[node], value);
 }
 
 static int64_t *column_copy(const struct fm_profile *p, enum fm_metric metric)
