@@ -7,6 +7,7 @@
 #include "base/varint.h"
 #include "record/model/process_columns.h"
 #include "record/model/recording.h"
+#include "record/model/tree.h"
 
 #define BLOCK_BYTES      (1u << 20)  /* strings are written when there are so many bytes */
 #define STRING_MAX_BYTES (32u << 20) /* must fit into a block; longer texts are cut */
@@ -298,7 +299,7 @@ uint32_t fm_recorder_context(struct fm_recorder *r, uint32_t parent, uint32_t fu
 {
     bool is_new;
     uint32_t fresh = (uint32_t)fm_recorder_next(r, FM_TABLE_NODES);
-    uint32_t context = *fm_map_at(&r->children, fm_map_pair(parent, func), fresh, &is_new);
+    uint32_t context = fm_tree_at(&r->children, parent, func, fresh, &is_new);
     if (is_new)
         FM_RECORDER_ROW(r, FM_TABLE_NODES, context - parent, func);
     return context;
