@@ -78,14 +78,15 @@ enum loop { PYTHON_CALL, C_CALL, RESUME, LINE, PLAIN_CODE, LOOP_COUNT };
 static const char *const names[LOOP_COUNT] = { "python_call", "c_call", "resume", "line", "plain" };
 
 /* What one run of each loop takes. */
-struct times {
+struct calibration_times {
     uint64_t ticks[LOOP_COUNT];
     uint64_t lines[LOOP_COUNT]; /* that were recorded: not every line of a loop is an event */
 };
 
-static struct times time_all(PyObject *globals, PyObject *range, const struct fm_collector *c)
+static struct calibration_times time_all(PyObject *globals, PyObject *range,
+                                         const struct fm_collector *c)
 {
-    struct times times = { 0 };
+    struct calibration_times times = { 0 };
     for (int i = 0; i < LOOP_COUNT; i++) {
         uint64_t before = c ? fm_functions_line_hits(c) : 0;
         times.ticks[i] = time_loop(globals, names[i], range);
@@ -95,8 +96,8 @@ static struct times time_all(PyObject *globals, PyObject *range, const struct fm
 }
 
 /* Ticks that a loop takes more with the collector on than off, without its lines. */
-static uint64_t added(const struct times *with, const struct times *without, enum loop loop,
-                      uint64_t line_256)
+static uint64_t added(const struct calibration_times *with, const struct calibration_times *without,
+                      enum loop loop, uint64_t line_256)
 {
     uint64_t least = without->ticks[loop] + with->lines[loop] * line_256 / 256;
     return with->ticks[loop] > least ? with->ticks[loop] - least : 0;
@@ -106,7 +107,8 @@ static uint64_t added(const struct times *with, const struct times *without, enu
 /* How much longer instructions take that cause no event. Less than the noise is nothing, and what
  * seems more is looked at again: somebody else may have had the processor. With sys.monitoring such
  * instructions are the same as ever. */
-static uint64_t slow_permille(struct times *with, const struct times *without, uint64_t line_256,
+static uint64_t slow_permille(struct calibration_times *with,
+                              const struct calibration_times *without, uint64_t line_256,
                               PyObject *globals, PyObject *range)
 {
     uint64_t plain = without->ticks[PLAIN_CODE], permille = 0;
@@ -126,10 +128,10 @@ static uint64_t slow_permille(struct times *with, const struct times *without, u
 static void measure(struct fm_collector *c, PyObject *globals, PyObject *range,
                     struct fm_calibration *cost)
 {
-    struct times without = time_all(globals, range, NULL);
+    struct calibration_times without = time_all(globals, range, NULL);
     if (fm_collector_start(c) < 0)
         return;
-    struct times with = time_all(globals, range, c);
+    struct calibration_times with = time_all(globals, range, c);
     if (with.lines[LINE])
         cost->line = added(&with, &without, LINE, 0) * 256 / with.lines[LINE];
     cost->python_call = added(&with, &without, PYTHON_CALL, cost->line) * 256 / EVENTS;
