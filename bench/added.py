@@ -5,9 +5,9 @@
 
 Each program runs plain and under Fathom in turns. The truth is the difference of the least CPU times
 that the process itself reads at its end (user and system, so that neither the launcher nor others on
-the machine count). What was said is from `fathom report --json` of the same runs: the range of the
-run in the middle. A row is right if the range holds the truth, give or take a third of what was added, 3 ms and 3 % of
-the program's time (the noise).
+the machine count). What was said is from `fathom report --json` of the run that took least. A row is
+right if the range holds the truth, give or take a third of what was added, 3 ms and 3 % of the
+program's time (the noise).
 """
 
 import argparse
@@ -82,8 +82,8 @@ def measure(python, path, options, runs, folder):
         under.append(cpu_ms([FATHOM, "run", "-q", "--force", "-o", recording, *options, "--python", python,
                              str(path)]))
         said.append(said_ms(recording))
-    said.sort()
-    return min(plain), min(under), said[len(said) // 2], said[0][0], said[-1][0]
+    least = under.index(min(under))
+    return min(plain), under[least], said[least]
 
 
 def main():
@@ -102,7 +102,7 @@ def main():
             for mode in wanted.modes.split(","):
                 for name in wanted.programs.split(","):
                     path = program(name, folder)
-                    plain, under, (mid, least, most), low, high = measure(
+                    plain, under, (mid, least, most) = measure(
                         found[version], path, MODES[mode], wanted.runs, folder)
                     added = under - plain
                     small = SMALL_MS + NOISE * plain

@@ -60,17 +60,22 @@ static void test_events(void **state)
     fm_profile_free(p);
 }
 
-/* Of 50 ms on a processor 4 were Fathom's and 10 the C function's own. If the other 36 went into
- * instructions that took twice as long, half of them was added. */
+/* If what is left of the time on a processor went into instructions that took twice as long, half of
+ * it was added. */
 static void test_slow_instructions(void **state)
 {
     (void)state;
     struct fm_profile *p = sample(1000);
-    expect(p, all, 4 * MS, 22 * MS);
+    /* Off the processor for 50 ms, which may have been the C function's 10: 50 − 4. */
+    expect(p, all, 4 * MS, 27 * MS);
+    /* Off for 4 ms only: 6 of C were on it. 96 − 6 − 4. */
+    p->threads.data[0].cpu_ns = 96 * MS;
+    expect(p, all, 4 * MS, 47 * MS);
     p->processes.data[0].slow_permille = 500; /* a third */
-    expect(p, all, 4 * MS, 16 * MS);
-    /* A thread may have been on a processor before it was recorded: at most its time counts. */
-    p->threads.data[0].end_ns = 1 + 20 * MS; /* 20 − 14 = 6, a third */
+    p->threads.data[0].cpu_ns = 95 * MS;      /* 95 − 5 − 4 = 86 */
+    expect(p, all, 4 * MS, 4 * MS + 86 * MS / 3);
+    /* A thread may have been on a processor before it was recorded: at most its life counts. */
+    p->threads.data[0].end_ns = 1 + 20 * MS; /* 20 − 10 − 4 = 6, a third */
     expect(p, all, 4 * MS, 6 * MS);
     p->threads.data[0].cpu_ns = 0;
     expect(p, all, 4 * MS, 4 * MS);

@@ -47,27 +47,36 @@ static double c_self_ns(const struct fm_profile *p, uint32_t process, uint32_t t
     return ns;
 }
 
-static double cpu_ns(const struct fm_profile *p, uint32_t process, uint32_t thread)
+/* How long threads lived, and how long of that they were on a processor. */
+struct life {
+    double wall_ns, cpu_ns;
+};
+
+static struct life life_of(const struct fm_profile *p, uint32_t process, uint32_t thread)
 {
-    double ns = 0;
+    struct life life = { 0 };
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
+        if (t->process != process || (thread != FM_NONE && thread != i))
+            continue;
         /* The clock of a thread counts from its start, which may be before that of the recording. */
-        uint64_t life_ns = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
-        if (t->process == process && (thread == FM_NONE || thread == i))
-            ns += (double)(t->cpu_ns < life_ns ? t->cpu_ns : life_ns);
+        uint64_t wall_ns = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
+        life.wall_ns += (double)wall_ns;
+        life.cpu_ns += (double)(t->cpu_ns < wall_ns ? t->cpu_ns : wall_ns);
     }
-    return ns;
+    return life;
 }
 
-/* By how much instructions without an event took longer, at most. */
+/* By how much instructions without an event took longer, at most. Of the time in C functions as much
+ * as possible was off the processor; the rest was on it, and not in instructions. */
 static double slowed_ns(const struct fm_profile *p, uint32_t i, uint32_t thread, double added_ns)
 {
-    const struct fm_process *process = &p->processes.data[i];
-    if (!process->slow_permille)
+    double slow = (double)p->processes.data[i].slow_permille / 1000;
+    if (slow <= 0)
         return 0;
-    double ns = cpu_ns(p, i, thread) - c_self_ns(p, i, thread) - added_ns;
-    double slow = (double)process->slow_permille / 1000;
+    struct life life = life_of(p, i, thread);
+    double c_ns = c_self_ns(p, i, thread) - (life.wall_ns - life.cpu_ns);
+    double ns = life.cpu_ns - (c_ns > 0 ? c_ns : 0) - added_ns;
     return ns > 0 ? ns * slow / (1 + slow) : 0;
 }
 

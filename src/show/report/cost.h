@@ -4,7 +4,7 @@
  * added, in time that the program would not have used.
  *
  * Where instructions without an event took longer, too (3.11), that is the least. At most, all the
- * time on a processor that was neither Fathom's nor a recorded C function's went into instructions.
+ * time on a processor went into instructions that was not Fathom's, nor surely a C function's.
  */
 #ifndef FM_REPORT_COST_H
 #define FM_REPORT_COST_H

@@ -15,11 +15,25 @@ static void add_escaped(struct fm_buffer *out, uint32_t c)
         fm_buffer_addf(out, "\\u%04x", c);
 }
 
+/* Bytes that stand for themselves: nearly all of nearly every text. */
+static size_t plain_bytes(const char *text, size_t len)
+{
+    size_t n = 0;
+    while (n < len && text[n] >= 0x20 && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+        n++;
+    return n;
+}
+
 void fm_json_add_text(struct fm_buffer *out, const char *text)
 {
     size_t left = strlen(text);
     fm_buffer_add_char(out, '"');
     for (size_t n; left; text += n, left -= n) {
+        n = plain_bytes(text, left);
+        if (n) {
+            fm_buffer_add(out, text, n);
+            continue;
+        }
         size_t bytes = fm_utf8_char(text, left);
         uint32_t c = bytes ? fm_utf8_decode(text, bytes) : (uint8_t)*text;
         n = bytes ? bytes : 1;

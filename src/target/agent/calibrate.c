@@ -4,9 +4,13 @@
 #include "target/agent/functions.h"
 
 #define FUNCTIONS 20
-#define REPEATS   20
+#define REPEATS   10
 #define EVENTS    (FUNCTIONS * REPEATS)
-#define ROUNDS    6
+
+#define TURNS      3
+#define ROUNDS_MIN 2
+#define ROUNDS_MAX 6
+#define AGREE      32 /* to a 32nd */
 
 #define NOISE_PERMILLE 250
 
@@ -53,12 +57,15 @@ static PyObject *compile_loops(void)
     return globals;
 }
 
-/* The shortest of a few runs of one loop, in ticks; 0 on failure. */
-static uint64_t time_loop(PyObject *globals, const char *name, PyObject *range)
+/* The shortest of some runs of one loop, in ticks; 0 on failure. Done when the two shortest agree:
+ * two runs on a machine at rest, more where others take the processor. */
+static uint64_t time_loop(PyObject *globals, const char *name, PyObject *range, unsigned *rounds)
 {
     PyObject *function = PyDict_GetItemString(globals, name);
-    uint64_t best = UINT64_MAX;
-    for (int i = 0; function && i < ROUNDS; i++) {
+    uint64_t best = UINT64_MAX, next = UINT64_MAX;
+    *rounds = 0;
+    while (function && *rounds < ROUNDS_MAX &&
+           (*rounds < ROUNDS_MIN || next - best > best / AGREE)) {
         uint64_t before = fm_clock_ticks();
         PyObject *done = PyObject_CallOneArg(function, range);
         uint64_t ticks = fm_clock_ticks() - before;
@@ -67,8 +74,9 @@ static uint64_t time_loop(PyObject *globals, const char *name, PyObject *range)
             return 0;
         }
         Py_DECREF(done);
-        if (ticks < best)
-            best = ticks;
+        next = ticks < best ? best : ticks < next ? ticks : next;
+        best = ticks < best ? ticks : best;
+        ++*rounds;
     }
     return function ? best : 0;
 }
@@ -83,16 +91,19 @@ struct calibration_times {
     uint64_t lines[LOOP_COUNT]; /* that were recorded: not every line of a loop is an event */
 };
 
-static struct calibration_times time_all(PyObject *globals, PyObject *range,
-                                         const struct fm_collector *c)
+/* Time all loops; the shortest times so far stay. */
+static void time_all(PyObject *globals, PyObject *range, const struct fm_collector *c,
+                     struct calibration_times *times)
 {
-    struct calibration_times times = { 0 };
     for (int i = 0; i < LOOP_COUNT; i++) {
         uint64_t before = c ? fm_functions_line_hits(c) : 0;
-        times.ticks[i] = time_loop(globals, names[i], range);
-        times.lines[i] = c ? (fm_functions_line_hits(c) - before) / ROUNDS : 0;
+        unsigned rounds;
+        uint64_t ticks = time_loop(globals, names[i], range, &rounds);
+        if (!times->ticks[i] || ticks < times->ticks[i])
+            times->ticks[i] = ticks;
+        if (c && rounds)
+            times->lines[i] = (fm_functions_line_hits(c) - before) / rounds;
     }
-    return times;
 }
 
 /* Ticks that a loop takes more with the collector on than off, without its lines. */
@@ -116,7 +127,8 @@ static uint64_t slow_permille(struct calibration_times *with,
         permille = added(with, without, PLAIN_CODE, line_256) * 1000 / plain;
         if (permille < NOISE_PERMILLE)
             return 0;
-        uint64_t again = time_loop(globals, names[PLAIN_CODE], range);
+        unsigned rounds;
+        uint64_t again = time_loop(globals, names[PLAIN_CODE], range, &rounds);
         if (again && again < with->ticks[PLAIN_CODE])
             with->ticks[PLAIN_CODE] = again;
     }
@@ -128,10 +140,16 @@ static uint64_t slow_permille(struct calibration_times *with,
 static void measure(struct fm_collector *c, PyObject *globals, PyObject *range,
                     struct fm_calibration *cost)
 {
-    struct calibration_times without = time_all(globals, range, NULL);
-    if (fm_collector_start(c) < 0)
-        return;
-    struct calibration_times with = time_all(globals, range, c);
+    struct calibration_times without = { 0 }, with = { 0 };
+    /* In turns: what else runs on the machine changes the speed of all code for a while. */
+    for (int turn = 0; turn < TURNS; turn++) {
+        if (turn && fm_collector_stop(c) < 0)
+            return;
+        time_all(globals, range, NULL, &without);
+        if (fm_collector_start(c) < 0)
+            return;
+        time_all(globals, range, c, &with);
+    }
     if (with.lines[LINE])
         cost->line = added(&with, &without, LINE, 0) * 256 / with.lines[LINE];
     cost->python_call = added(&with, &without, PYTHON_CALL, cost->line) * 256 / EVENTS;
