@@ -23,8 +23,8 @@
 #include "record/capture/live.h"
 #include "record/formats/format.h"
 #include "record/formats/sources.h"
+#include "record/model/join_samples.h"
 #include "record/model/live.h"
-#include "record/model/unite.h"
 #include "watch/os/path.h"
 
 #define UNPROFILED_MAX_BYTES 65536
@@ -232,7 +232,7 @@ static struct fm_profile *open_samples(struct fm_profile *into, const char *fold
     return sampled;
 }
 
-/* What was sampled from outside meanwhile, united with what the processes recorded themselves. */
+/* What was sampled from outside meanwhile, combined with what the processes recorded themselves. */
 static void join_samples(struct fm_profile *into, struct fm_profile *sampled,
                          const struct fm_join_ending *endings, size_t n_endings)
 {
@@ -246,7 +246,7 @@ static void join_samples(struct fm_profile *into, struct fm_profile *sampled,
             process->end_ns = known->end_ns;
         }
     }
-    fm_profile_unite_samples(into, sampled);
+    fm_profile_join_samples(into, sampled);
 }
 
 int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profile *sampled,

@@ -1,8 +1,8 @@
 /*
  * `fathom merge`: many recordings as one, side by side: processes, threads and trees are kept
- * apart, functions are united. Also completes a run whose launcher was killed: its recording names
+ * apart, functions are combined. Also completes a run whose launcher was killed: its recording names
  * the folder with the processes' live stores, and such a folder can be named directly too. What was
- * gathered from it whole, and is in the new file, is removed.
+ * joined from it whole, and is in the new file, is removed.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 static const char help[] =
     "Usage: fathom merge [OPTION…] FILE… -o ALL\n"
     "Put many recordings into one .fathom file. A FILE may also be the recording of a run that\n"
-    "was cut off, or the folder of its live stores: what its processes left is gathered, and the\n"
+    "was cut off, or the folder of its live stores: what its processes left is joined, and the\n"
     "folder is removed.\n"
     "\n"
     "  -o, --output ALL   where to\n"
@@ -47,13 +47,13 @@ struct merge_request {
     bool force, keep, redact;
 };
 
-/* Folders that were gathered. */
-struct gathered_folder {
+/* Folders that were joined. */
+struct joined_folder {
     char *path; /* NULL if it is gone already */
     bool whole; /* everything in it could be read */
 };
-struct gathered {
-    FM_VEC(struct gathered_folder) list;
+struct joined {
+    FM_VEC(struct joined_folder) list;
 };
 
 static size_t count_lost(const struct fm_profile *p)
@@ -65,7 +65,7 @@ static size_t count_lost(const struct fm_profile *p)
     return count;
 }
 
-static int gather(struct fm_profile *into, const char *folder, struct fm_error *err)
+static int join(struct fm_profile *into, const char *folder, struct fm_error *err)
 {
     size_t before = into->processes.len, notes = into->notes.len;
     if (fm_join_folder(into, folder, NULL, NULL, 0, err) < 0)
@@ -101,8 +101,7 @@ static void drop_live(struct fm_profile *p)
             p->facts.data[i--] = p->facts.data[--p->facts.len];
 }
 
-static struct fm_profile *open_one(const char *path, struct gathered *gathered,
-                                   struct fm_error *err)
+static struct fm_profile *open_one(const char *path, struct joined *joined, struct fm_error *err)
 {
     bool folder = fm_path_is_folder(path);
     struct fm_profile *p = folder ? open_facts(path) : fm_profile_open(path, err);
@@ -110,25 +109,25 @@ static struct fm_profile *open_one(const char *path, struct gathered *gathered,
         return p;
     fm_autofree char *live = fm_strdup(folder ? path : fm_profile_fact_get(p, "live"));
     size_t lost = count_lost(p);
-    if (gather(p, live, err) < 0) {
+    if (join(p, live, err) < 0) {
         if (!folder)
-            fm_error_context(err, "gathering what %s left", path);
+            fm_error_context(err, "joining what %s left", path);
         fm_profile_free(p);
         return NULL;
     }
     drop_live(p);
     if (fm_profile_fact_get(p, FM_REDACT_FACT))
         fm_redact(p); /* as was asked of the run */
-    struct gathered_folder one = { realpath(live, NULL), count_lost(p) == lost };
-    fm_vec_push(&gathered->list, one);
+    struct joined_folder one = { realpath(live, NULL), count_lost(p) == lost };
+    fm_vec_push(&joined->list, one);
     return p;
 }
 
 /* The recording is written: what it was made of may go. Says which folder stays, and why. */
-static void tidy(const struct gathered *gathered, const char *output)
+static void tidy(const struct joined *joined, const char *output)
 {
-    for (size_t i = 0; i < gathered->list.len; i++) {
-        const struct gathered_folder *folder = &gathered->list.data[i];
+    for (size_t i = 0; i < joined->list.len; i++) {
+        const struct joined_folder *folder = &joined->list.data[i];
         struct fm_leftover left;
         const char *why = NULL;
         if (!folder->path || !fm_leftover_at(folder->path, &left))
@@ -149,7 +148,7 @@ static void tidy(const struct gathered *gathered, const char *output)
 
 struct merge_work {
     char *const *files;
-    struct gathered *gathered;
+    struct joined *joined;
     bool redact;
     struct fm_error input; /* set if an input could not be read: that is not the output's fault */
 };
@@ -161,7 +160,7 @@ static int write_all(void *context, int fd, struct fm_error *err)
     struct fm_recorder *r = fm_recorder_new(fd, true);
     int status = 0;
     for (size_t i = 0; work->files[i] && status == 0 && !fm_recorder_failed(r); i++) {
-        struct fm_profile *p = open_one(work->files[i], work->gathered, &work->input);
+        struct fm_profile *p = open_one(work->files[i], work->joined, &work->input);
         status = p ? 0 : work->input.status;
         if (p && work->redact)
             fm_redact(p);
@@ -175,22 +174,22 @@ static int write_all(void *context, int fd, struct fm_error *err)
     return status;
 }
 
-static int merge(char *const *files, const struct merge_request *q, struct gathered *gathered,
+static int merge(char *const *files, const struct merge_request *q, struct joined *joined,
                  struct fm_error *err)
 {
-    struct merge_work work = { files, gathered, q->redact, FM_ERROR_INIT };
+    struct merge_work work = { files, joined, q->redact, FM_ERROR_INIT };
     int status = fm_output_write(q->output, q->force, write_all, &work, err);
     if (work.input.status)
         *err = work.input;
     if (status == 0 && !q->keep)
-        tidy(gathered, q->output);
+        tidy(joined, q->output);
     return status;
 }
 
 int fm_verb_merge(int argc, char **argv)
 {
     struct merge_request q = { 0 };
-    struct gathered gathered = { 0 };
+    struct joined joined = { 0 };
     struct fm_error err = FM_ERROR_INIT;
     int option;
     opterr = 0;
@@ -220,9 +219,9 @@ int fm_verb_merge(int argc, char **argv)
                              "%s would be a foreign format: merge writes .fathom, "
                              "`fathom convert` writes the others",
                              q.output);
-    int status = merge(argv + optind, &q, &gathered, &err);
-    for (size_t i = 0; i < gathered.list.len; i++)
-        free(gathered.list.data[i].path);
-    fm_vec_release(&gathered.list);
+    int status = merge(argv + optind, &q, &joined, &err);
+    for (size_t i = 0; i < joined.list.len; i++)
+        free(joined.list.data[i].path);
+    fm_vec_release(&joined.list);
     return status < 0 ? fm_verb_fail("merge", &err) : 0;
 }

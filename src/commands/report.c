@@ -130,10 +130,10 @@ static void make_table(struct subject *s, const struct fm_report_options *o,
     s->flat = s->made ? s->made : s->p->flat;
     if (classic && s->made && s->made->states)
         fm_flat_count_samples(s->made); /* as Python's own sampler has them */
-    struct fm_flat *united = classic ? fm_pstats_unite(s->p, s->flat) : NULL;
-    if (united) {
+    struct fm_flat *combined = classic ? fm_pstats_combine(s->p, s->flat) : NULL;
+    if (combined) {
         fm_flat_free(s->made);
-        s->flat = s->made = united;
+        s->flat = s->made = combined;
     }
     if (o->strip_dirs)
         strip = classic ? FM_NAMES_LABELS : FM_NAMES_FILES;
@@ -159,15 +159,15 @@ struct only {
 
 static bool is_marked(const struct fm_linetables *lines, uint32_t func)
 {
-    size_t low = 0, high = lines->united.marked.len;
+    size_t low = 0, high = lines->combined.marked.len;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (lines->united.marked.data[middle] < func)
+        if (lines->combined.marked.data[middle] < func)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < lines->united.marked.len && lines->united.marked.data[low] == func;
+    return low < lines->combined.marked.len && lines->combined.marked.data[low] == func;
 }
 
 static bool is_asked_for(const struct fm_flat_row *row, void *data)

@@ -83,11 +83,11 @@ def test_self_times_as_callgrind_annotate_shows_them(recording, exported):
     expected: dict[str, int] = {}
     for row in ours(recording):
         expected[label(row)] = expected.get(label(row), 0) + row["self_ns"]
-    united: dict[str, int] = {}
+    combined: dict[str, int] = {}
     for name, cost in shown.items():
         name = re.sub(r"( \[\d+\])?('2)?$", "", name)
-        united[name] = united.get(name, 0) + cost
-    assert {k: v for k, v in united.items() if v} == {k: v for k, v in expected.items() if v}
+        combined[name] = combined.get(name, 0) + cost
+    assert {k: v for k, v in combined.items() if v} == {k: v for k, v in expected.items() if v}
 
 
 def test_total_times_as_callgrind_annotate_shows_them(recording, exported):

@@ -23,10 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < p->nodes.len; i++)
         if (p->nodes.data[i].parent != FM_NONE && p->nodes.data[i].parent >= i)
             abort();
-    struct fm_lines united = fm_lines_united(p, FM_NONE);
-    for (size_t i = 0; i < united.rows.len; i++)
-        fm_lines_quantile_ns(&united, &united.rows.data[i], 0.99);
-    fm_lines_release(&united);
+    struct fm_lines combined = fm_lines_combined(p, FM_NONE);
+    for (size_t i = 0; i < combined.rows.len; i++)
+        fm_lines_quantile_ns(&combined, &combined.rows.data[i], 0.99);
+    fm_lines_release(&combined);
     fm_profile_free(p);
     return 0;
 }

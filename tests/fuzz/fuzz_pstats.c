@@ -54,10 +54,10 @@ static void use(struct fm_profile *p)
 {
     fm_autobuffer again = FM_BUFFER_INIT;
     struct fm_error err = FM_ERROR_INIT;
-    struct fm_flat *united = fm_pstats_unite(p, p->flat);
+    struct fm_flat *combined = fm_pstats_combine(p, p->flat);
     show(p, p->flat, false);
-    show(p, united ? united : p->flat, true);
-    fm_flat_free(united);
+    show(p, combined ? combined : p->flat, true);
+    fm_flat_free(combined);
     if (fm_format_pstats.save(p, &again, &err) < 0)
         abort();
     struct fm_profile *q = fm_format_pstats.load(again.data, again.len, "again", &err);

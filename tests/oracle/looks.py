@@ -105,7 +105,7 @@ class Threads:
 
     def __init__(self, says: dict, logs: list[dict], looks: list[Look]):
         self.label = Labels(says)
-        clocks = united([Clock(log) for log in logs])
+        clocks = combined([Clock(log) for log in logs])
         counts: dict[int, dict[int, int]] = {}
         for look in looks:
             seen = self.label(look.frames)
@@ -119,7 +119,7 @@ class Threads:
             self.clocks = {look.tid: clocks[0] for look in looks}
 
 
-def united(clocks: list[Clock]) -> list[Clock]:
+def combined(clocks: list[Clock]) -> list[Clock]:
     """Logs whose stretches never overlap are of one thread: they take turns."""
     found: list[Clock] = []
     for clock in clocks:

@@ -439,8 +439,8 @@ static void use(const struct fm_profile *p)
     }
     for (size_t i = 0; i < p->lines.marked.len; i++)
         assert_true(p->lines.marked.data[i] < p->functions.len);
-    struct fm_lines united = fm_lines_united(p, FM_NONE);
-    fm_lines_release(&united);
+    struct fm_lines combined = fm_lines_combined(p, FM_NONE);
+    fm_lines_release(&combined);
 }
 
 static void test_every_prefix(void **state)

@@ -165,7 +165,7 @@ static void test_merge(void **state)
     fx_node(p, second, "b", 1, 10);
     struct fm_flat *flat = fm_flat_new(p, &(struct fm_flat_scope){ 0, FM_NONE });
     struct fm_flat *extra = fm_flat_new(p, &(struct fm_flat_scope){ 1, FM_NONE });
-    fm_flat_merge(flat, extra);
+    fm_flat_add(flat, extra);
     assert_int_equal(flat->rows.len, 3);
     fx_expect_row(p, flat, "main", 2, 2, 60, 150);
     fx_expect_row(p, flat, "b", 3, 3, 70, 70);

@@ -44,7 +44,7 @@ static void test_buckets(void **state)
         assert_int_equal(fm_line_bucket((int64_t)(b % 2 ? 7 : 5) << b / 2 >> 2), b);
 }
 
-static void test_sort_unites(void **state)
+static void test_sort_combines(void **state)
 {
     (void)state;
     struct fm_profile *p = fm_profile_new();
@@ -67,18 +67,18 @@ static void test_sort_unites(void **state)
     expect(p, &p->lines, 1, 0, "g", 6, 8, 80);
     expect(p, &p->lines, 2, 1, "g", 5, 2, 20);
     expect(p, &p->lines, 3, FM_NONE, "f", 3, 1, 10);
-    const struct fm_line *united = &p->lines.rows.data[1];
-    assert_int_equal(united->self_ns, 40);
-    assert_int_equal(united->min_ns, 4);
-    assert_int_equal(united->max_ns, 9);
+    const struct fm_line *combined = &p->lines.rows.data[1];
+    assert_int_equal(combined->self_ns, 40);
+    assert_int_equal(combined->min_ns, 4);
+    assert_int_equal(combined->max_ns, 9);
     assert_int_equal(p->lines.histograms.len, 1);
-    assert_int_equal(p->lines.histograms.data[united->histogram].buckets[4], 5);
+    assert_int_equal(p->lines.histograms.data[combined->histogram].buckets[4], 5);
     assert_int_equal(p->lines.marked.len, 2);
     assert_int_equal(p->lines.marked.data[0], 0);
     fm_profile_free(p);
 }
 
-static void test_united(void **state)
+static void test_combined(void **state)
 {
     (void)state;
     struct fm_profile *p = fm_profile_new();
@@ -88,7 +88,7 @@ static void test_united(void **state)
         fm_lines_histogram(&p->lines, row)->buckets[9] = UINT32_MAX - 1;
     }
     fm_lines_sort(&p->lines);
-    struct fm_lines all = fm_lines_united(p, FM_NONE), one = fm_lines_united(p, 1);
+    struct fm_lines all = fm_lines_combined(p, FM_NONE), one = fm_lines_combined(p, 1);
     assert_int_equal(all.rows.len, 1);
     expect(p, &all, 0, FM_NONE, "f", 3, 6, 30);
     assert_true(all.histograms.data[0].buckets[1] == UINT32_MAX - 1);
@@ -194,8 +194,8 @@ static void test_reshaping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buckets), cmocka_unit_test(test_sort_unites),
-        cmocka_unit_test(test_united),  cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_buckets), cmocka_unit_test(test_sort_combines),
+        cmocka_unit_test(test_combined),  cmocka_unit_test(test_quantiles),
         cmocka_unit_test(test_append),  cmocka_unit_test(test_reshaping),
     };
     return cmocka_run_group_tests_name("lines", tests, NULL, NULL);

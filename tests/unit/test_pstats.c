@@ -305,15 +305,15 @@ static void twins_share_a_label(void **state)
         fm_profile_add(p, FM_METRIC_CALLS, node, i);
         fm_profile_add(p, FM_METRIC_TOTAL, node, i * 10);
     }
-    struct fm_flat *flat = fm_flat_new(p, NULL), *united = fm_pstats_unite(p, flat);
+    struct fm_flat *flat = fm_flat_new(p, NULL), *combined = fm_pstats_combine(p, flat);
     assert_int_equal(flat->rows.len, 2);
-    assert_non_null(united);
-    assert_int_equal(united->rows.len, 1);
-    assert_int_equal(united->rows.data[0].calls, 3);
-    assert_int_equal(united->rows.data[0].self_ns, 30);
-    assert_null(fm_pstats_unite(p, united)); /* nothing left to do */
+    assert_non_null(combined);
+    assert_int_equal(combined->rows.len, 1);
+    assert_int_equal(combined->rows.data[0].calls, 3);
+    assert_int_equal(combined->rows.data[0].self_ns, 30);
+    assert_null(fm_pstats_combine(p, combined)); /* nothing left to do */
     fm_flat_free(flat);
-    fm_flat_free(united);
+    fm_flat_free(combined);
     fm_profile_free(p);
 }
 

@@ -128,7 +128,7 @@ static void test_flat_mixed(void **state)
     p->processes.data[1].profiled = false;
     all = fm_flat_new(p, NULL);
     assert_true(all->sampled);
-    fm_flat_merge(all, all);
+    fm_flat_add(all, all);
     assert_int_equal(fx_row(p, all, "f")->total_samples, 24);
     assert_int_equal(fx_row(p, all, "f")->total_state_ns[FM_STATE_GIL], 100);
     fm_flat_free(all);
@@ -307,12 +307,12 @@ static void test_lines(void **state)
         row->state_ns[FM_STATE_PYTHON] = 20;
         row->state_ns[FM_STATE_OTHER] = process;
     }
-    struct fm_lines united = fm_lines_united(p, FM_NONE);
-    assert_int_equal(united.rows.len, 1);
-    assert_int_equal(united.rows.data[0].samples, 7);
-    assert_int_equal(united.rows.data[0].state_ns[FM_STATE_PYTHON], 40);
-    assert_int_equal(united.rows.data[0].state_ns[FM_STATE_OTHER], 1);
-    fm_lines_release(&united);
+    struct fm_lines combined = fm_lines_combined(p, FM_NONE);
+    assert_int_equal(combined.rows.len, 1);
+    assert_int_equal(combined.rows.data[0].samples, 7);
+    assert_int_equal(combined.rows.data[0].state_ns[FM_STATE_PYTHON], 40);
+    assert_int_equal(combined.rows.data[0].state_ns[FM_STATE_OTHER], 1);
+    fm_lines_release(&combined);
     fm_profile_free(p);
 }
 

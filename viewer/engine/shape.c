@@ -1,5 +1,5 @@
 /*
- * The tree of a view: what the page asks for in words of the model. How trees are reshaped and united
+ * The tree of a view: what the page asks for in words of the model. How trees are reshaped and combined
  * is model/shape.h's.
  */
 #include <string.h>

@@ -117,7 +117,7 @@ int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_
     if (!r)
         return -1;
     const struct fm_profile *p = r->p;
-    struct fm_lines lines = fm_lines_united(p, process);
+    struct fm_lines lines = fm_lines_combined(p, process);
     fm_autofree bool *here = fm_calloc(p->functions.len, sizeof *here);
     FM_VEC(const struct fm_line *) rows = { 0 };
     for (size_t f = 0; f < p->functions.len; f++)

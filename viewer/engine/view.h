@@ -25,7 +25,7 @@ typedef FM_VEC(struct fm_view_pattern) fm_view_patterns;
 struct fm_view_options {
     int recording, base;      /* base −1: none */
     uint32_t process, thread; /* FM_NONE: all */
-    bool together;            /* equal paths of all threads united */
+    bool together;            /* equal paths of all threads combined */
     bool fold_libraries, by_module, reversed;
     uint32_t callers_of; /* FM_NONE: no */
     fm_view_patterns fold, keep, root;

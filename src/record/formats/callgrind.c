@@ -137,7 +137,7 @@ static void make_flat(struct callgrind_saver *s)
 {
     s->flat = fm_flat_new(s->levels, NULL);
     if (s->p->flat)
-        fm_flat_merge(s->flat, s->p->flat);
+        fm_flat_add(s->flat, s->p->flat);
     size_t rows = s->flat->rows.len, functions = s->levels->functions.len;
     s->row_of = fm_malloc((functions + 1) * sizeof *s->row_of);
     memset(s->row_of, 0xff, (functions + 1) * sizeof *s->row_of);

@@ -222,7 +222,7 @@ static int edge_order(const void *left, const void *right)
     return a->caller < b->caller ? -1 : a->caller > b->caller;
 }
 
-/* Levels are united: of a call below itself only the outer one has its time counted. */
+/* Levels are combined: of a call below itself only the outer one has its time counted. */
 static void make_edges(struct fm_callgrind_table *t, const struct settled *s)
 {
     struct fm_flat *flat = t->p->flat;

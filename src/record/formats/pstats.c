@@ -127,28 +127,28 @@ static void add_row_up(struct fm_flat_row *sum, const struct fm_flat_row *row)
         sum->max_ns = row->max_ns;
 }
 
-struct fm_flat *fm_pstats_unite(const struct fm_profile *p, const struct fm_flat *flat)
+struct fm_flat *fm_pstats_combine(const struct fm_profile *p, const struct fm_flat *flat)
 {
     fm_autofree uint32_t *row_of = fm_calloc(flat->rows.len, sizeof *row_of);
     if (number_labels(p, flat, row_of) == flat->rows.len)
         return NULL;
-    struct fm_flat *united = fm_calloc(1, sizeof *united);
+    struct fm_flat *combined = fm_calloc(1, sizeof *combined);
     for (size_t i = 0; i < flat->rows.len; i++) {
-        if (row_of[i] == united->rows.len)
-            fm_vec_push(&united->rows, flat->rows.data[i]);
+        if (row_of[i] == combined->rows.len)
+            fm_vec_push(&combined->rows, flat->rows.data[i]);
         else
-            add_row_up(&united->rows.data[row_of[i]], &flat->rows.data[i]);
+            add_row_up(&combined->rows.data[row_of[i]], &flat->rows.data[i]);
     }
-    fm_vec_reserve(&united->edges, flat->edges.len);
+    fm_vec_reserve(&combined->edges, flat->edges.len);
     for (size_t i = 0; i < flat->edges.len; i++) {
         struct fm_flat_edge e = flat->edges.data[i];
         e.caller = row_of[e.caller];
         e.callee = row_of[e.callee];
-        fm_vec_push(&united->edges, e);
+        fm_vec_push(&combined->edges, e);
     }
-    fm_pstats_sort_edges(united);
-    united->sampled = flat->sampled;
-    return united;
+    fm_pstats_sort_edges(combined);
+    combined->sampled = flat->sampled;
+    return combined;
 }
 
 static void put_key(const struct fm_profile *p, uint32_t func, struct fm_buffer *out)
@@ -182,10 +182,10 @@ static struct fm_flat *table_of(const struct fm_profile *p)
         flat->rows.data[i].primitive = flat->rows.data[i].calls; /* a sample counts once */
     for (size_t i = 0; flat->states && i < flat->edges.len; i++)
         flat->edges.data[i].primitive = flat->edges.data[i].calls;
-    struct fm_flat *united = fm_pstats_unite(p, flat);
-    if (united)
+    struct fm_flat *combined = fm_pstats_combine(p, flat);
+    if (combined)
         fm_flat_free(flat);
-    return united ? united : flat;
+    return combined ? combined : flat;
 }
 
 static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err)

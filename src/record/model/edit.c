@@ -40,7 +40,7 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
         fm_profile_thread(copy, &p->threads.data[i]);
     if (p->flat) {
         copy->flat = fm_calloc(1, sizeof *copy->flat);
-        fm_flat_merge(copy->flat, p->flat);
+        fm_flat_add(copy->flat, p->flat);
     }
     return copy;
 }
@@ -263,7 +263,7 @@ static void append_flat(struct fm_profile *into, const struct fm_flat *flat,
     VEC_COPY(&extra.edges, &flat->edges);
     if (!into->flat)
         into->flat = fm_calloc(1, sizeof *into->flat);
-    fm_flat_merge(into->flat, &extra);
+    fm_flat_add(into->flat, &extra);
     fm_vec_release(&extra.rows);
     fm_vec_release(&extra.edges);
 }

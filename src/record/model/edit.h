@@ -9,9 +9,9 @@
  *         are unknown then.
  * root    makes the outermost calls of matching functions the roots.
  * append  puts profiles side by side: processes, threads and trees stay apart, functions are
- *         united.
+ *         combined.
  *
- * After folding, equal siblings are united, so a tree never has two children of one function. A
+ * After folding, equal siblings are combined, so a tree never has two children of one function. A
  * profile that came without a tree keeps its table as it is. Lines, spots and waits stay with the
  * functions that remain; appending adds up lines that came without processes. Samples and states,
  * being of a node alone, move as its own time does.
@@ -31,7 +31,7 @@ struct fm_profile *fm_profile_filter(const struct fm_profile *p, fm_function_mat
 struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match *match,
                                    void *data);
 
-/* Add everything in `from` to `into`: processes, threads and trees side by side, functions united.
+/* Add everything in `from` to `into`: processes, threads and trees side by side, functions combined.
  * Ready-made tables are added up. */
 void fm_profile_append(struct fm_profile *into, const struct fm_profile *from);
 

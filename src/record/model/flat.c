@@ -403,7 +403,7 @@ struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_sco
     tell_samples(flat, p, scope);
     /* A ready-made table has no processes or threads, so it belongs to the whole only. */
     if (p->flat && scope->process == FM_NONE && scope->thread == FM_NONE)
-        fm_flat_merge(flat, p->flat);
+        fm_flat_add(flat, p->flat);
     return flat;
 }
 
@@ -499,7 +499,7 @@ static int row_order(const void *left, const void *right)
     return a->func < b->func ? -1 : a->func > b->func;
 }
 
-void fm_flat_merge(struct fm_flat *flat, const struct fm_flat *extra)
+void fm_flat_add(struct fm_flat *flat, const struct fm_flat *extra)
 {
     struct by_function g = { .row_index = { 0 } };
     gather_add(&g, flat);

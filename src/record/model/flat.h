@@ -138,6 +138,6 @@ struct fm_flat_total fm_flat_total(const struct fm_flat *flat);
 void fm_flat_count_samples(struct fm_flat *flat);
 
 /* Add `extra` (a table over the same profile's functions) into `flat`, as pstats.Stats.add does. */
-void fm_flat_merge(struct fm_flat *flat, const struct fm_flat *extra);
+void fm_flat_add(struct fm_flat *flat, const struct fm_flat *extra);
 
 #endif

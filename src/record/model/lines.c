@@ -1,7 +1,7 @@
 /*
  * Lines of functions; see lines.h.
  *
- * Rows are added in any order; fm_lines_sort puts them in order and unites rows of one process,
+ * Rows are added in any order; fm_lines_sort puts them in order and combines rows of one process,
  * function and line, so every other part of the system may rely on both. What is already in order
  * is only looked at, so adding one process after the other stays cheap.
  */
@@ -168,20 +168,20 @@ void fm_lines_sort(struct fm_lines *lines)
     sort_marked(lines);
 }
 
-struct fm_lines fm_lines_united(const struct fm_profile *p, uint32_t process)
+struct fm_lines fm_lines_combined(const struct fm_profile *p, uint32_t process)
 {
-    struct fm_lines united = { .unit_s = p->lines.unit_s };
+    struct fm_lines combined = { .unit_s = p->lines.unit_s };
     for (size_t i = 0; i < p->lines.rows.len; i++) {
         const struct fm_line *row = &p->lines.rows.data[i];
         if (process != FM_NONE && row->process != process)
             continue;
-        struct fm_line *copy = fm_lines_add(&united, process, row->func, row->line, false);
-        fm_lines_combine(&united, copy, &p->lines, row);
+        struct fm_line *copy = fm_lines_add(&combined, process, row->func, row->line, false);
+        fm_lines_combine(&combined, copy, &p->lines, row);
     }
     for (size_t i = 0; i < p->lines.marked.len; i++)
-        fm_vec_push(&united.marked, p->lines.marked.data[i]);
-    fm_lines_sort(&united);
-    return united;
+        fm_vec_push(&combined.marked, p->lines.marked.data[i]);
+    fm_lines_sort(&combined);
+    return combined;
 }
 
 void fm_lines_release(struct fm_lines *lines)

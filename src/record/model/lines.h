@@ -69,13 +69,13 @@ void fm_lines_mark(struct fm_lines *lines, uint32_t func);
 void fm_lines_combine(struct fm_lines *lines, struct fm_line *row, const struct fm_lines *from,
                       const struct fm_line *extra);
 
-/* Put the rows, and what is marked, in order and unite equal ones: to be called after every series
+/* Put the rows, and what is marked, in order and combine equal ones: to be called after every series
  * of fm_lines_add and fm_lines_mark. */
 void fm_lines_sort(struct fm_lines *lines);
 
-/* The table over all processes (FM_NONE) or of one: rows of equal function and line united; their
+/* The table over all processes (FM_NONE) or of one: rows of equal function and line combined; their
  * process is the one asked for. Caller releases. */
-struct fm_lines fm_lines_united(const struct fm_profile *p, uint32_t process);
+struct fm_lines fm_lines_combined(const struct fm_profile *p, uint32_t process);
 void fm_lines_release(struct fm_lines *lines);
 
 /* The time that `fraction` (0.5, 0.99) of the visits did not exceed, from the histogram, or 0. */

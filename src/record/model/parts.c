@@ -23,10 +23,10 @@ static uint8_t *leads_new(const struct fm_profile *p, const uint8_t *asked)
     return leads;
 }
 
-/* Folding unites paths, and a path that leads somewhere does so with all that is in it. So the folded
+/* Folding combines paths, and a path that leads somewhere does so with all that is in it. So the folded
  * tree of each thread decides. */
-static void leads_unite(const struct fm_profile *p, const struct fm_links *links,
-                        const uint8_t *asked, uint8_t *leads)
+static void leads_combine(const struct fm_profile *p, const struct fm_links *links,
+                          const uint8_t *asked, uint8_t *leads)
 {
     fm_autofree uint8_t *parts = folded_parts_new(p, asked);
     fm_autofree uint32_t *names = fm_names_in_shape_new(p);
@@ -38,11 +38,11 @@ static void leads_unite(const struct fm_profile *p, const struct fm_links *links
     struct fm_shape shape;
     fm_shape_init(&shape, source, &o);
     fm_autofree uint32_t *node_of = source[0].node_of;
-    fm_autofree uint8_t *united = fm_calloc(shape.nodes, 1);
+    fm_autofree uint8_t *combined = fm_calloc(shape.nodes, 1);
     for (size_t i = 0; i < p->nodes.len; i++)
-        united[node_of[i]] |= leads[i];
+        combined[node_of[i]] |= leads[i];
     for (size_t i = 0; i < p->nodes.len; i++)
-        leads[i] = united[node_of[i]];
+        leads[i] = combined[node_of[i]];
     fm_shape_release(&shape);
 }
 
@@ -73,7 +73,7 @@ uint8_t *fm_parts_new(const struct fm_profile *p, const struct fm_links *links,
         return folded_parts_new(p, asked);
     fm_autofree uint8_t *leads = keeps ? leads_new(p, asked) : NULL;
     if (leads && kinds & FM_ASK_FOLD)
-        leads_unite(p, links, asked, leads);
+        leads_combine(p, links, asked, leads);
     /* A thread has of time what remains below it. */
     unsigned thread = FM_SHAPE_NODE | (keeps ? 0 : FM_SHAPE_INSIDE) | (roots ? 0 : FM_SHAPE_ROOTED);
     uint8_t *parts = fm_malloc(p->nodes.len + 1);

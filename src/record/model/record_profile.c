@@ -149,12 +149,12 @@ static void append_flat(struct append *a)
     if (!a->p->flat)
         return;
     struct fm_flat *moved = fm_calloc(1, sizeof *moved);
-    fm_flat_merge(moved, a->p->flat);
+    fm_flat_add(moved, a->p->flat);
     for (size_t i = 0; i < moved->rows.len; i++)
         moved->rows.data[i].func = a->functions[moved->rows.data[i].func];
     if (!known->flat)
         known->flat = fm_calloc(1, sizeof *known->flat);
-    fm_flat_merge(known->flat, moved);
+    fm_flat_add(known->flat, moved);
     fm_flat_free(moved);
 }
 

@@ -2,7 +2,7 @@
  * Spots and waits; see samples.h.
  *
  * Rows are pushed in any order. Sorting by everything but the numbers puts equal ones side by side,
- * where they are united. What is in order already is only looked at.
+ * where they are combined. What is in order already is only looked at.
  */
 #include "record/model/samples.h"
 
@@ -42,7 +42,7 @@ static int wait_order(const void *left, const void *right)
 }
 
 /* The same for both kinds of rows, which have the same numbers. */
-#define SORT_AND_UNITE(rows, order)                                                                \
+#define SORT_AND_COMBINE(rows, order)                                                              \
     do {                                                                                           \
         size_t ordered_ = (rows)->len ? 1 : 0, kept_ = 0;                                          \
         while (ordered_ < (rows)->len &&                                                           \
@@ -65,8 +65,8 @@ static int wait_order(const void *left, const void *right)
 
 void fm_samples_sort(struct fm_samples *samples)
 {
-    SORT_AND_UNITE(&samples->spots, spot_order);
-    SORT_AND_UNITE(&samples->waits, wait_order);
+    SORT_AND_COMBINE(&samples->spots, spot_order);
+    SORT_AND_COMBINE(&samples->waits, wait_order);
 }
 
 /* ---- only some states ---- */

@@ -49,7 +49,7 @@ struct fm_profile;
  * False if there is no such process. */
 bool fm_samples_keep_states(struct fm_profile *p, unsigned states);
 
-/* Put rows in order and unite equal ones: to be called after a series of pushes. */
+/* Put rows in order and combine equal ones: to be called after a series of pushes. */
 void fm_samples_sort(struct fm_samples *samples);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Shapes: what folding, keeping, rooting and uniting make of trees. One for all: reports reshape
+ * Shapes: what folding, keeping, rooting and combining make of trees. One for all: reports reshape
  * profiles with it (model/edit.h), the viewer its views.
  *
  * In two steps, which copy no numbers:
@@ -64,7 +64,7 @@ struct fm_shape_source {
 uint32_t *fm_names_in_shape_new(const struct fm_profile *p);
 
 struct fm_shape_options {
-    bool together;      /* equal paths of all threads united */
+    bool together;      /* equal paths of all threads combined */
     bool joins;         /* a callee that is called as its caller is becomes one with it */
     bool folds;         /* parts may melt */
     uint32_t functions; /* names in the shape are below this */

@@ -209,8 +209,8 @@ static void put_line(const struct fm_report *r, const struct fm_linetable *table
         fm_csv_put_seconds(r, row->self_ns);
         fm_csv_put_seconds(r, row->min_ns);
         fm_csv_put_seconds(r, row->max_ns);
-        fm_csv_put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.5));
-        fm_csv_put_seconds(r, fm_lines_quantile_ns(&r->lines->united, row, 0.99));
+        fm_csv_put_seconds(r, fm_lines_quantile_ns(&r->lines->combined, row, 0.5));
+        fm_csv_put_seconds(r, fm_lines_quantile_ns(&r->lines->combined, row, 0.99));
         fm_csv_put_seconds(r, row->suspended_ns);
     } else {
         fputs(",,,,,,", r->out);

@@ -26,8 +26,8 @@ static void add_numbers(struct fm_buffer *out, const struct fm_report *r, const 
     fm_json_add_member(out, "min_ns", row->min_ns);
     fm_json_add_member(out, "max_ns", row->max_ns);
     if (row->histogram != FM_NONE) {
-        fm_json_add_member(out, "p50_ns", fm_lines_quantile_ns(&r->lines->united, row, 0.5));
-        fm_json_add_member(out, "p99_ns", fm_lines_quantile_ns(&r->lines->united, row, 0.99));
+        fm_json_add_member(out, "p50_ns", fm_lines_quantile_ns(&r->lines->combined, row, 0.5));
+        fm_json_add_member(out, "p99_ns", fm_lines_quantile_ns(&r->lines->combined, row, 0.99));
     }
     fm_json_add_member(out, "suspended_ns", row->suspended_ns);
 }

@@ -179,9 +179,9 @@ double fm_line_value(const struct fm_linetables *tables, const struct fm_line *r
     case FM_LINE_MAX:
         return (double)row->max_ns;
     case FM_LINE_P50:
-        return (double)fm_lines_quantile_ns(&tables->united, row, 0.5);
+        return (double)fm_lines_quantile_ns(&tables->combined, row, 0.5);
     case FM_LINE_P99:
-        return (double)fm_lines_quantile_ns(&tables->united, row, 0.99);
+        return (double)fm_lines_quantile_ns(&tables->combined, row, 0.99);
     case FM_LINE_SUSPENDED:
         return (double)row->suspended_ns;
     case FM_LINE_SAMPLES:

@@ -42,8 +42,8 @@ static int64_t program_ns_of(const struct fm_linetables *t, const struct fm_flat
         if (in_scope(scope, thread->process))
             threads_ns = fm_sum(threads_ns, span_ns(thread->start_ns, thread->end_ns));
     }
-    for (size_t i = 0; i < t->united.rows.len; i++)
-        lines_ns = fm_sum(lines_ns, t->united.rows.data[i].self_ns);
+    for (size_t i = 0; i < t->combined.rows.len; i++)
+        lines_ns = fm_sum(lines_ns, t->combined.rows.data[i].self_ns);
     if (flat->beside && sampled_ns_of(flat) > tree_ns)
         tree_ns = sampled_ns_of(flat);
     if ((calls || flat->states) && tree_ns > 0)
@@ -79,9 +79,9 @@ static void settle_sampled(struct fm_lines *lines)
 static void tell_samples(struct fm_linetables *t, const struct fm_flat *flat)
 {
     bool samples = flat->states, hits = false;
-    for (size_t i = 0; i < t->united.rows.len; i++) {
-        samples = samples || t->united.rows.data[i].samples;
-        hits = hits || t->united.rows.data[i].hits;
+    for (size_t i = 0; i < t->combined.rows.len; i++) {
+        samples = samples || t->combined.rows.data[i].samples;
+        hits = hits || t->combined.rows.data[i].hits;
     }
     t->sampled = samples && !hits;
     t->beside = samples && hits;
@@ -89,7 +89,7 @@ static void tell_samples(struct fm_linetables *t, const struct fm_flat *flat)
 
 static void add_table(struct fm_linetables *t, uint32_t func, size_t first, size_t n)
 {
-    struct fm_linetable table = { .func = func, .rows = t->united.rows.data + first, .n = n };
+    struct fm_linetable table = { .func = func, .rows = t->combined.rows.data + first, .n = n };
     struct fm_flat_row row = { .func = func };
     for (size_t i = 0; i < n; i++) {
         const struct fm_line *line = &table.rows[i];
@@ -112,13 +112,13 @@ static void add_table(struct fm_linetables *t, uint32_t func, size_t first, size
 /* Rows are in order of function, and so is what is marked: one pass over both. */
 static void add_tables(struct fm_linetables *t)
 {
-    size_t at = 0, mark = 0, rows = t->united.rows.len, marks = t->united.marked.len;
+    size_t at = 0, mark = 0, rows = t->combined.rows.len, marks = t->combined.marked.len;
     while (at < rows || mark < marks) {
-        uint32_t with_rows = at < rows ? t->united.rows.data[at].func : FM_NONE;
-        uint32_t marked = mark < marks ? t->united.marked.data[mark] : FM_NONE;
+        uint32_t with_rows = at < rows ? t->combined.rows.data[at].func : FM_NONE;
+        uint32_t marked = mark < marks ? t->combined.marked.data[mark] : FM_NONE;
         uint32_t func = with_rows < marked ? with_rows : marked;
         size_t first = at;
-        while (at < rows && t->united.rows.data[at].func == func)
+        while (at < rows && t->combined.rows.data[at].func == func)
             at++;
         add_table(t, func, first, at - first);
         if (func == marked) {
@@ -157,11 +157,11 @@ struct fm_linetables *fm_linetables_new(const struct fm_profile *p,
 {
     struct fm_linetables *t = fm_calloc(1, sizeof *t);
     t->p = p;
-    t->united = fm_lines_united(p, scope->process);
+    t->combined = fm_lines_combined(p, scope->process);
     tell_samples(t, flat);
     if (t->sampled)
-        settle_sampled(&t->united);
-    t->detailed = add_detail(&t->united);
+        settle_sampled(&t->combined);
+    t->detailed = add_detail(&t->combined);
     t->texts = fm_texts_new(p);
     add_tables(t);
     settle_times(t, flat);
@@ -173,7 +173,7 @@ void fm_linetables_free(struct fm_linetables *tables)
 {
     if (!tables)
         return;
-    fm_lines_release(&tables->united);
+    fm_lines_release(&tables->combined);
     fm_vec_release(&tables->all);
     fm_vec_release(&tables->flat.rows);
     fm_texts_free(tables->texts);

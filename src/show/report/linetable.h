@@ -19,7 +19,7 @@
 
 struct fm_linetable {
     uint32_t func;
-    const struct fm_line *rows; /* by line; of united.rows */
+    const struct fm_line *rows; /* by line; of combined.rows */
     size_t n;
     int64_t hits;
     int64_t samples;
@@ -30,7 +30,7 @@ struct fm_linetable {
 
 struct fm_linetables {
     const struct fm_profile *p;
-    struct fm_lines united;
+    struct fm_lines combined;
     FM_VEC(struct fm_linetable) all; /* in order of function */
     struct fm_flat flat;
     struct fm_texts *texts;

@@ -45,7 +45,7 @@ static int compare_rank(const void *left, const void *right, void *data)
     return r->query->reverse ? -order : order;
 }
 
-static void unite(struct fm_places *places)
+static void combine(struct fm_places *places)
 {
     size_t kept = 0;
     if (!places->all.len)
@@ -102,7 +102,7 @@ void fm_places_init(struct fm_places *places, const struct fm_report *r, enum fm
         gather_spots(places, r, row_of);
     else
         gather_waits(places, r, row_of);
-    unite(places);
+    combine(places);
     if (places->all.len)
         qsort_r(places->all.data, places->all.len, sizeof *places->all.data, compare_rank,
                 (void *)r);

@@ -63,7 +63,7 @@ void fm_report_lines(const struct fm_report *r);    /* each function, line by li
 void fm_report_hot(const struct fm_report *r);      /* the hottest lines of all functions */
 void fm_report_annotate(const struct fm_report *r); /* whole files, to be searched with grep */
 
-/* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_unite). */
+/* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_combine). */
 void fm_report_classic(const struct fm_report *r);
 void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direction);
 

@@ -2,7 +2,7 @@
 
 import { el, fill, byId } from "./dom.js";
 import { formatCount, formatDelta, formatShare, formatTime, formatValue } from "./numbers.js";
-import { expressionText, uniteSpots, wholeTime } from "./spots.js";
+import { expressionText, combineSpots, wholeTime } from "./spots.js";
 
 /** @typedef {import('../app.js').App} App */
 
@@ -146,9 +146,9 @@ function expressions(app) {
   const file = session.functions[s.f].file;
   if (!file || !session.summary(s).spots?.length) return null;
   const got = session.source(s, file);
-  const all = uniteSpots(got.spots.filter((spot) => spot.func === s.f));
+  const all = combineSpots(got.spots.filter((spot) => spot.func === s.f));
   const inLine = ["source", "spots"].includes(app.shown?.id ?? "")
-    ? uniteSpots(got.spots.filter((spot) => spot.line === s.line))
+    ? combineSpots(got.spots.filter((spot) => spot.line === s.line))
     : [];
   const list = inLine.length ? inLine : all;
   if (!list.length) return null;

@@ -81,7 +81,7 @@ export function expressionText(lines, spot, most = 200) {
 }
 
 /** Equal ones of several processes as one, the hottest first. @param {Spot[]} spots @returns {Spot[]} */
-export function uniteSpots(spots) {
+export function combineSpots(spots) {
   /** @type {Map<string, Spot>} */
   const byPlace = new Map();
   for (const { func, line, endLine, column, endColumn, samples, ns } of spots) {
@@ -100,9 +100,9 @@ export function uniteSpots(spots) {
 export function spotsByLine(spots, lines) {
   /** @type {Map<number, Spot[]>} */
   const byLine = new Map();
-  const united = uniteSpots(spots);
-  const least = (united[0]?.ns ?? 0) * FAINTEST;
-  for (const spot of united) {
+  const combined = combineSpots(spots);
+  const least = (combined[0]?.ns ?? 0) * FAINTEST;
+  for (const spot of combined) {
     if (spot.ns < least || !spot.ns) continue;
     for (let n = spot.line; n <= Math.min(lastLine(lines, spot), spot.line + 200); n++) {
       const list = byLine.get(n) ?? [];
@@ -110,7 +110,7 @@ export function spotsByLine(spots, lines) {
       byLine.set(n, list);
     }
   }
-  return { byLine, hottest: united[0]?.ns ?? 1 };
+  return { byLine, hottest: combined[0]?.ns ?? 1 };
 }
 
 /** The hottest of the whole run; against another recording with what they were before: the same text in the same line of
@@ -119,7 +119,7 @@ export function hottestSpots(session, s) {
   const process = session.processOf(s);
   const diff = session.isDiff(s);
   const ofRun = (/** @type {any} */ summary) => {
-    const all = uniteSpots(
+    const all = combineSpots(
       summary.spots.filter((/** @type {any} */ w) => process < 0 || w.process === process),
     );
     return diff ? all.slice(0, MOST_COMPARED) : all;

@@ -1,10 +1,10 @@
-/* Samples beside exact numbers; see unite.h. */
-#include "record/model/unite.h"
+/* Samples beside exact numbers; see join_samples.h. */
+#include "record/model/join_samples.h"
 
 #include "base/map.h"
 #include "record/model/tree.h"
 
-struct unite {
+struct sample_join {
     struct fm_profile *into;
     const struct fm_profile *from;
     uint32_t *functions; /* of `from` → of `into` */
@@ -15,7 +15,7 @@ struct unite {
     struct fm_tree tree;       /* of `into`, C functions passed over */
 };
 
-static uint32_t string_of(struct unite *u, uint32_t id)
+static uint32_t string_of(struct sample_join *u, uint32_t id)
 {
     return fm_strings_add(u->into->strings, fm_profile_text(u->from, id),
                           fm_strings_len(u->from->strings, id));
@@ -24,7 +24,7 @@ static uint32_t string_of(struct unite *u, uint32_t id)
 /* The exact process of the same number that was running at the same time; FM_NONE if none was. Of those
  * that one process was before and after it executed something else, the last that had begun when
  * sampling ended: exact recordings may begin a moment later than samples, and need not know their end. */
-static uint32_t find_process(const struct unite *u, const struct fm_process *sampled)
+static uint32_t find_process(const struct sample_join *u, const struct fm_process *sampled)
 {
     uint32_t found = FM_NONE;
     for (uint32_t i = 0; i < u->into->processes.len; i++) {
@@ -54,7 +54,7 @@ static void take_numbers(struct fm_process *process, const struct fm_process *sa
         process->exit_status = sampled->exit_status;
 }
 
-static void unite_processes(struct unite *u)
+static void join_processes(struct sample_join *u)
 {
     u->first_new = (uint32_t)u->into->processes.len;
     for (size_t i = 0; i < u->from->processes.len; i++) {
@@ -72,7 +72,7 @@ static void unite_processes(struct unite *u)
     }
 }
 
-static bool is_taken(const struct unite *u, size_t before, uint32_t thread)
+static bool is_taken(const struct sample_join *u, size_t before, uint32_t thread)
 {
     for (size_t i = 0; i < before; i++) {
         if (u->threads[i] == thread)
@@ -83,7 +83,7 @@ static bool is_taken(const struct unite *u, size_t before, uint32_t thread)
 
 /* The exact thread of sampled thread number `i`, or a new one. A sampled thread's asyncio tasks are a
  * thread with the same id: they never take the exact one's place, since they come later. */
-static uint32_t find_thread(struct unite *u, size_t i)
+static uint32_t find_thread(struct sample_join *u, size_t i)
 {
     struct fm_thread sampled = u->from->threads.data[i];
     uint32_t process = u->processes[sampled.process];
@@ -101,7 +101,7 @@ static uint32_t find_thread(struct unite *u, size_t i)
     return fm_profile_thread(u->into, &sampled);
 }
 
-static void unite_functions(struct unite *u)
+static void join_functions(struct sample_join *u)
 {
     for (size_t i = 0; i < u->from->functions.len; i++) {
         struct fm_function f = u->from->functions.data[i];
@@ -113,7 +113,7 @@ static void unite_functions(struct unite *u)
 }
 
 /* The nodes of the exact trees by nearest caller that is not a C function. */
-static void index_children(struct unite *u)
+static void index_children(struct sample_join *u)
 {
     const struct fm_profile *p = u->into;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
@@ -128,7 +128,7 @@ static void index_children(struct unite *u)
 
 /* Is all of a thread's time known exactly? Not of one that only the samples know (asyncio's tasks),
  * nor where calls of some functions alone were recorded, for their lines. */
-static bool is_exact(const struct unite *u, uint32_t thread)
+static bool is_exact(const struct sample_join *u, uint32_t thread)
 {
     uint32_t process = u->into->threads.data[thread].process;
     return thread < u->first_new_thread && process < u->first_new &&
@@ -136,7 +136,7 @@ static bool is_exact(const struct unite *u, uint32_t thread)
 }
 
 /* Where samples bring the times, those of some calls must not be added to them. */
-static void forget_inexact_times(struct unite *u)
+static void forget_inexact_times(struct sample_join *u)
 {
     struct fm_profile *p = u->into;
     for (uint32_t i = 0; p->columns[FM_METRIC_TOTAL].data && i < p->nodes.len; i++) {
@@ -146,7 +146,7 @@ static void forget_inexact_times(struct unite *u)
     }
 }
 
-static void unite_trees(struct unite *u)
+static void join_trees(struct sample_join *u)
 {
     const struct fm_profile *from = u->from;
     fm_autofree uint32_t *place = fm_malloc((from->nodes.len + 1) * sizeof *place);
@@ -171,7 +171,7 @@ static void unite_trees(struct unite *u)
 
 /* Times of lines are exact in functions whose lines were recorded, else those of the samples are
  * all there is. */
-static void unite_lines(struct unite *u)
+static void join_lines(struct sample_join *u)
 {
     struct fm_map exact = { 0 }; /* (process, function) */
     for (size_t i = 0; i < u->into->lines.rows.len; i++) {
@@ -194,7 +194,7 @@ static void unite_lines(struct unite *u)
     fm_lines_sort(&u->into->lines);
 }
 
-static void unite_tables(struct unite *u)
+static void join_tables(struct sample_join *u)
 {
     for (size_t i = 0; i < u->from->samples.spots.len; i++) {
         struct fm_spot spot = u->from->samples.spots.data[i];
@@ -212,7 +212,7 @@ static void unite_tables(struct unite *u)
     fm_samples_sort(&u->into->samples);
 }
 
-static void unite_notes(struct unite *u)
+static void join_notes(struct sample_join *u)
 {
     for (size_t i = 0; i < u->from->notes.len; i++) {
         const struct fm_note *note = &u->from->notes.data[i];
@@ -222,18 +222,18 @@ static void unite_notes(struct unite *u)
     }
 }
 
-void fm_profile_unite_samples(struct fm_profile *into, const struct fm_profile *sampled)
+void fm_profile_join_samples(struct fm_profile *into, const struct fm_profile *sampled)
 {
-    struct unite u = { .into = into, .from = sampled, .tree = { .p = into } };
+    struct sample_join u = { .into = into, .from = sampled, .tree = { .p = into } };
     u.functions = fm_malloc((sampled->functions.len + 1) * sizeof *u.functions);
     u.processes = fm_malloc((sampled->processes.len + 1) * sizeof *u.processes);
     u.threads = fm_malloc((sampled->threads.len + 1) * sizeof *u.threads);
-    unite_functions(&u);
-    unite_processes(&u);
-    unite_trees(&u);
-    unite_lines(&u);
-    unite_tables(&u);
-    unite_notes(&u);
+    join_functions(&u);
+    join_processes(&u);
+    join_trees(&u);
+    join_lines(&u);
+    join_tables(&u);
+    join_notes(&u);
     fm_tree_release(&u.tree);
     free(u.functions);
     free(u.processes);

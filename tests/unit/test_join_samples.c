@@ -1,7 +1,7 @@
-/* Samples united with exact recordings of the same run; every expectation is worked out by hand. */
+/* Samples combined with exact recordings of the same run; every expectation is worked out by hand. */
 #include "fixture.h"
 
-#include "record/model/unite.h"
+#include "record/model/join_samples.h"
 
 #define MS 1000000
 
@@ -79,7 +79,7 @@ static void test_same_paths_share_nodes(void **state)
     sampled_node(samples, s_top, "key", 1, 1);
     sampled_node(samples, s_top, "new", 2, 2);
 
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->processes.len, 1);
     assert_int_equal(exact->threads.len, 1);
     assert_int_equal(exact->nodes.len, nodes + 1); /* only "new" is */
@@ -95,14 +95,14 @@ static void test_same_paths_share_nodes(void **state)
     fx_expect_node(exact, b, 4, 20 * MS);
     fx_expect_node(exact, key, 3, 5 * MS);
     fx_expect_node(exact, fx_child(exact, top, "new"), 0, 0);
-    const struct fm_process *united = &exact->processes.data[0];
-    assert_true(united->sampled && united->calls);
-    assert_int_equal(united->samples, 9);
-    assert_int_equal(united->samples_lost, 1);
-    assert_int_equal(united->sample_rounds, 10);
-    assert_int_equal(united->sample_interval_ns, MS);
-    assert_int_equal(united->exit_status, 0);
-    assert_string_equal(fm_profile_text(exact, united->version), "3.13.1");
+    const struct fm_process *combined = &exact->processes.data[0];
+    assert_true(combined->sampled && combined->calls);
+    assert_int_equal(combined->samples, 9);
+    assert_int_equal(combined->samples_lost, 1);
+    assert_int_equal(combined->sample_rounds, 10);
+    assert_int_equal(combined->sample_interval_ns, MS);
+    assert_int_equal(combined->exit_status, 0);
+    assert_string_equal(fm_profile_text(exact, combined->version), "3.13.1");
     fm_profile_free(exact);
     fm_profile_free(samples);
 }
@@ -118,7 +118,7 @@ static void test_recursion(void **state)
     at = process(samples, 7, 1500, 8000, true);
     for (int i = 0; i < 4; i++)
         at = sampled_node(samples, at, "f", i + 1, 0);
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     for (int i = 0; i < 3; i++)
         expect_samples(exact, nodes[i], i + 1);
     expect_samples(exact, fx_child(exact, nodes[2], "f"), 4);
@@ -135,7 +135,7 @@ static void test_only_sampled(void **state)
     uint32_t s_root = process(samples, 8, 1500, 8000, true);
     uint32_t s_top = sampled_node(samples, s_root, "main", 1, 4);
     sampled_node(samples, s_top, "a", 3, 3);
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->processes.len, 2);
     assert_int_equal(exact->processes.data[1].pid, 8);
     assert_int_equal(exact->processes.data[1].exit_status, -1);
@@ -163,7 +163,7 @@ static void test_processes_of_one_number(void **state)
     uint32_t old = fx_node(exact, process(exact, 9, 1000, 2000, false), "main", 1, MS);
     sampled_node(samples, process(samples, 7, 5050, 9000, true), "main", 4, 4);
     sampled_node(samples, process(samples, 9, 3000, 9000, true), "main", 5, 5);
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->processes.len, 4);
     expect_samples(exact, before, 0);
     expect_samples(exact, after, 4);
@@ -188,7 +188,7 @@ static void test_exit_status(void **state)
     /* Nor how much processor time its thread took; of 8 it knows better. */
     samples->threads.data[0].cpu_ns = samples->threads.data[1].cpu_ns = 5 * MS;
     exact->threads.data[1].cpu_ns = 6 * MS;
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->threads.data[0].cpu_ns, 5 * MS);
     assert_int_equal(exact->threads.data[1].cpu_ns, 6 * MS);
     assert_int_equal(exact->processes.data[0].exit_status, 3);
@@ -205,7 +205,7 @@ static void test_both_parts_of_a_process(void **state)
     uint32_t after = fx_node(exact, process(exact, 7, 5100, 9000, false), "main", 1, MS);
     sampled_node(samples, process(samples, 7, 1200, 5000, true), "main", 3, 3);
     sampled_node(samples, process(samples, 7, 5050, 9000, true), "main", 4, 4);
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->processes.len, 2);
     expect_samples(exact, before, 3);
     expect_samples(exact, after, 4);
@@ -235,7 +235,7 @@ static void test_threads(void **state)
     thread.tid = 71;
     sampled_node(samples, samples->threads.data[fm_profile_thread(samples, &thread)].root, "u", 1,
                  1);
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->threads.len, 5);
     assert_int_equal(fx_child(exact, exact->threads.data[first].root, "w"), FM_NONE);
     expect_samples(exact, fx_child(exact, exact->threads.data[second].root, "w"), 2);
@@ -272,7 +272,7 @@ static void test_tasks(void **state)
         fm_profile_add(samples, FM_METRIC_TOTAL, t_root, 40 * MS);
         sampled_node(samples, sampled_node(samples, t_root, "job", 0, 40), "sleep", 40, 40);
 
-        fm_profile_unite_samples(exact, samples);
+        fm_profile_join_samples(exact, samples);
         assert_int_equal(exact->threads.len, 2);
         uint32_t job = fx_child(exact, exact->threads.data[1].root, "job");
         fx_expect_node(exact, job, 0, 40 * MS); /* what tasks waited for is only known of samples */
@@ -332,7 +332,7 @@ static void test_lines(void **state)
         add_line(samples, "f", 4, 0, 2 * MS, 2);
         add_line(samples, "g", 9, 0, 3 * MS, 3);
         fm_lines_sort(&samples->lines);
-        fm_profile_unite_samples(exact, samples);
+        fm_profile_join_samples(exact, samples);
         assert_int_equal(exact->lines.rows.len, 3);
         assert_int_equal(find_line(exact, 9)->total_ns, 3 * MS);
         const struct fm_line *three = find_line(exact, 3), *four = find_line(exact, 4);
@@ -373,7 +373,7 @@ static void test_spots_waits_and_notes(void **state)
     fm_vec_push(&samples->samples.waits, wait);
     fm_profile_note(samples, 0, "lost", 4, "some were lost");
     fm_profile_note(samples, FM_NONE, "unwatched", 1, "process 5: too old");
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->samples.spots.len, 1);
     assert_int_equal(exact->samples.spots.data[0].process, 1);
     const struct fm_function *at = &exact->functions.data[exact->samples.spots.data[0].func];
@@ -395,10 +395,10 @@ static void test_nothing_and_nothing(void **state)
 {
     (void)state;
     struct fm_profile *exact = fm_profile_new(), *samples = fm_profile_new();
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->processes.len + exact->threads.len + exact->nodes.len, 0);
     fx_node(samples, process(samples, 7, 1, 2, true), "main", 0, 1);
-    fm_profile_unite_samples(exact, samples);
+    fm_profile_join_samples(exact, samples);
     assert_int_equal(exact->processes.len, 1);
     fm_profile_free(exact);
     fm_profile_free(samples);

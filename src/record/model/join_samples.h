@@ -10,11 +10,11 @@
  * lines were recorded but not every call, times of trees are those of the samples, times of lines
  * exact in the functions that have them. Notes come along.
  */
-#ifndef FM_MODEL_UNITE_H
-#define FM_MODEL_UNITE_H
+#ifndef FM_MODEL_JOIN_SAMPLES_H
+#define FM_MODEL_JOIN_SAMPLES_H
 
 #include "record/model/profile.h"
 
-void fm_profile_unite_samples(struct fm_profile *into, const struct fm_profile *sampled);
+void fm_profile_join_samples(struct fm_profile *into, const struct fm_profile *sampled);
 
 #endif
