@@ -89,12 +89,16 @@ static int settle(int fd)
     return twin < 0 ? 0 : close(twin);
 }
 
-/* A file that is replaced was given its permissions on purpose, or by an older Fathom. */
+/* A file that is replaced was given its owner and permissions on purpose, or by an older Fathom. */
 static void keep_mode(const struct output *o)
 {
     struct stat st;
-    if (stat(o->path, &st) == 0 && S_ISREG(st.st_mode))
-        fchmod(o->fd, st.st_mode & 0777);
+    if (stat(o->path, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    int ignored =
+        fchown(o->fd, st.st_uid, st.st_gid); /* only root may: then it is ours from now on */
+    (void)ignored;
+    fchmod(o->fd, st.st_mode & 0777);
 }
 
 /* Give the nameless file the name `path`; EEXIST if it is taken. */
@@ -141,8 +145,35 @@ static void do_nothing(int signal_number)
     (void)signal_number;
 }
 
+/* Who typed `sudo fathom …`: the next command, without it, is to open the recording. */
+static struct {
+    bool known;
+    uid_t uid;
+    gid_t gid;
+} typist;
+
+static bool read_id(const char *variable, unsigned *id)
+{
+    const char *text = getenv(variable);
+    char end;
+    return text && sscanf(text, "%u%c", id, &end) == 1;
+}
+
+void fm_output_give(int fd)
+{
+    int ignored = typist.known ? fchown(fd, typist.uid, typist.gid)
+                               : 0; /* a file system that knows no owners */
+    (void)ignored;
+}
+
 void fm_output_prepare(void)
 {
+    unsigned uid, gid;
+    if (geteuid() == 0 && read_id("SUDO_UID", &uid) && read_id("SUDO_GID", &gid)) {
+        typist.uid = uid;
+        typist.gid = gid;
+        typist.known = true;
+    }
     /* Not ignored but handled: exec gives back the default to whatever we start. */
     struct sigaction found, handled = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
     if (sigaction(SIGXFSZ, NULL, &found) == 0 && found.sa_handler == SIG_DFL)
@@ -186,6 +217,7 @@ static int write_file(const char *path, bool overwrite, fm_output_writer *write,
     fm_autofree char *real = realpath(path, NULL); /* keep a link a link; NULL: it is new */
     if (output_open(&o, real ? real : path, err) < 0)
         return err->status;
+    fm_output_give(o.fd);
     int status = write(context, o.fd, err);
     if (status < 0)
         fm_error_context(err, "writing %s", path);

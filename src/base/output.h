@@ -39,8 +39,12 @@ int fm_output_write_bytes(const char *path, bool overwrite, const void *bytes, s
 int fm_output_check(const char *path, bool overwrite, struct fm_error *err);
 
 /* Once, when the command starts: have the system refuse what exceeds a limit on the size of files
- * (`ulimit -f`) instead of ending the process. What it executes starts with the signal as found. */
+ * (`ulimit -f`) instead of ending the process. What it executes starts with the signal as found.
+ * Under sudo, new files are from then on those of the user who typed it. */
 void fm_output_prepare(void);
+
+/* Give a new file to that user; does nothing without sudo. */
+void fm_output_give(int fd);
 
 /* All bytes, however often the system takes only a part of them. For writers. */
 int fm_output_put(int fd, const void *bytes, size_t len, struct fm_error *err);

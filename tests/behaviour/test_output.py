@@ -75,6 +75,24 @@ def test_an_existing_file_is_kept_unless_forced(verb, folder):
     assert sorted(os.listdir(folder)) == ["in.prof", name]
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
+def test_files_of_root_under_sudo(verb, folder):
+    """A new file is that of who typed sudo; one that is replaced stays whose it was."""
+    name = VERBS[verb][0]
+    env = {**os.environ, "SUDO_UID": "12345", "SUDO_GID": "12346"}
+    assert write(verb, folder, name, env=env).returncode == 0
+    st = (folder / name).stat()
+    assert (st.st_uid, st.st_gid, st.st_mode & 0o777) == (12345, 12346, 0o600)
+    os.chown(folder / name, 23456, 23457)
+    assert write(verb, folder, name, "--force", env=env).returncode == 0
+    st = (folder / name).stat()
+    assert (st.st_uid, st.st_gid, st.st_mode & 0o777) == (23456, 23457, 0o600)
+    for wrong in ("", "x", "-1x", "12345 "):
+        (folder / name).unlink()
+        assert write(verb, folder, name, env={**env, "SUDO_UID": wrong}).returncode == 0
+        assert (folder / name).stat().st_uid == 0
+
+
 def test_a_link_stays_a_link(verb, folder):
     name = VERBS[verb][0]
     (folder / "deep").mkdir()

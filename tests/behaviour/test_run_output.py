@@ -107,6 +107,16 @@ def test_force_keeps_the_old_one_if_nothing_ran(folder):
     assert (folder / "out.fathom").read_text() == "old"
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
+def test_recording_under_sudo_is_the_users(folder):
+    """From the start on: it is there before the program runs."""
+    (folder / "app.py").write_text("import os; print(os.stat('out.fathom').st_uid)")
+    env = {**os.environ, "SUDO_UID": "12345", "SUDO_GID": "12346"}
+    assert run(folder, "-o", "out.fathom", "app.py", env=env).stdout == "12345\n"
+    st = (folder / "out.fathom").stat()
+    assert (st.st_uid, st.st_gid, st.st_mode & 0o777) == (12345, 12346, 0o600)
+
+
 def test_force_keeps_the_old_one_while_the_program_runs(folder):
     (folder / "app.py").write_text("print(open('out.fathom').read())")
     (folder / "out.fathom").write_text("old")

@@ -123,6 +123,7 @@ static int make(const char *path, const struct fm_profile *facts, struct fm_erro
     if (fd < 0)
         return fm_error_set_errno(err, errno == EEXIST ? FM_EXISTS : FM_CANNOT_WRITE, errno,
                                   "writing %s", path);
+    fm_output_give(fd);
     int rc = facts ? fm_file_save(facts, fd, err) : 0;
     if (rc < 0)
         fm_error_context(err, "writing %s", path);
