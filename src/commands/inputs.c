@@ -51,7 +51,7 @@ struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, unsigned p
     for (size_t i = 1; sum && i < n; i++) {
         struct fm_profile *p = open_one(files[as_pstats ? n - i : i], parts, err);
         if (p) {
-            fm_profile_append(sum, p);
+            fm_profile_merge(sum, p);
         } else {
             fm_profile_free(sum);
             sum = NULL;

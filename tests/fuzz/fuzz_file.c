@@ -69,7 +69,7 @@ static void use(struct fm_profile *p)
                                     fm_profile_root(p, match_odd, NULL) };
     for (size_t i = 0; i < FM_COUNT(shaped); i++) {
         fm_flat_free(fm_flat_new(shaped[i], NULL));
-        fm_profile_append(shaped[i], p);
+        fm_profile_merge(shaped[i], p);
         fm_profile_free(shaped[i]);
     }
     fm_flat_free(fm_flat_new(p, NULL));

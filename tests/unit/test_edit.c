@@ -1,4 +1,4 @@
-/* Fold, filter, root, append and glob against trees worked out by hand. */
+/* Fold, filter, root, merge and glob against trees worked out by hand. */
 #include "fixture.h"
 
 #include "record/model/edit.h"
@@ -125,7 +125,7 @@ static void test_root(void **state)
     fm_profile_free(p);
 }
 
-static void test_append(void **state)
+static void test_merge(void **state)
 {
     (void)state;
     struct fm_profile *into = fm_profile_new(), *from = fm_profile_new();
@@ -137,7 +137,7 @@ static void test_append(void **state)
     fm_profile_note(from, 0, "lost", 3, "something");
     fm_profile_fact(from, "host", "there");
     fm_profile_fact(from, "os", "other");
-    fm_profile_append(into, from);
+    fm_profile_merge(into, from);
     assert_int_equal(into->processes.len, 2);
     assert_int_equal(into->threads.len, 2);
     assert_int_equal(into->threads.data[1].process, 1);
@@ -155,7 +155,7 @@ static void test_append(void **state)
 }
 
 /* A profile that came without a tree: its table is added up with what the trees give. */
-static void test_append_table(void **state)
+static void test_merge_table(void **state)
 {
     (void)state;
     struct fm_profile *into = fm_profile_new(), *from = fm_profile_new();
@@ -174,8 +174,8 @@ static void test_append_table(void **state)
         &from->flat->edges,
         ((struct fm_flat_edge){
             .caller = 1, .callee = 0, .calls = 5, .primitive = 4, .self_ns = 7, .total_ns = 9 }));
-    fm_profile_append(into, from);
-    fm_profile_append(into, from);
+    fm_profile_merge(into, from);
+    fm_profile_merge(into, from);
     struct fm_flat *flat = fm_flat_new(into, NULL);
     fx_expect_row(into, flat, "f", 3, 3, 10, 28);
     fx_expect_row(into, flat, "g", 11, 9, 18, 22);
@@ -233,7 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_wrapper), cmocka_unit_test(test_fold_at_root_and_nested),
         cmocka_unit_test(test_filter),       cmocka_unit_test(test_root),
-        cmocka_unit_test(test_append),       cmocka_unit_test(test_append_table),
+        cmocka_unit_test(test_merge),        cmocka_unit_test(test_merge_table),
         cmocka_unit_test(test_glob),         cmocka_unit_test(test_twins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

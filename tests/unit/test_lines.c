@@ -141,7 +141,7 @@ static void test_append(void **state)
     from->lines.unit_s = 1e-6;
     fm_lines_sort(&into->lines);
     fm_lines_sort(&from->lines);
-    fm_profile_append(into, from);
+    fm_profile_merge(into, from);
     assert_int_equal(into->lines.rows.len, 4);
     expect(into, &into->lines, 0, 0, "f", 3, 1, 10);
     expect(into, &into->lines, 1, 1, "f", 3, 2, 20);
@@ -194,9 +194,9 @@ static void test_reshaping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buckets), cmocka_unit_test(test_sort_combines),
-        cmocka_unit_test(test_combined),  cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_append),  cmocka_unit_test(test_reshaping),
+        cmocka_unit_test(test_buckets),  cmocka_unit_test(test_sort_combines),
+        cmocka_unit_test(test_combined), cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_append),   cmocka_unit_test(test_reshaping),
     };
     return cmocka_run_group_tests_name("lines", tests, NULL, NULL);
 }

@@ -253,7 +253,7 @@ static void test_append(void **state)
     spot(other, "f", 5, 3);
     wait(other, "new", FM_STATE_DISK, "/data", 4);
     fm_samples_sort(&other->samples);
-    fm_profile_append(p, other);
+    fm_profile_merge(p, other);
     fm_profile_free(other);
     assert_int_equal(p->samples.spots.len, 3);
     const struct fm_spot *first = &p->samples.spots.data[0], *third = &p->samples.spots.data[2];
@@ -359,7 +359,7 @@ static void test_keep_states_scales(void **state)
     fm_profile_add(p, FM_METRIC_STATE_DISK, top, 1);
     fm_profile_add(p, FM_METRIC_STATE_PYTHON, top, -1);
     struct fm_profile *other = fm_profile_new();
-    fm_profile_append(other, p);
+    fm_profile_merge(other, p);
     assert_true(fm_samples_keep_states(p, 1u << FM_STATE_C));
     expect_node(p, top, 6, 180, FM_STATE_C, 180);
     assert_true(fm_samples_keep_states(other, 1u << FM_STATE_DISK));

@@ -47,7 +47,7 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
 
 /* ---- what stands beside the trees ---- */
 
-static uint32_t append_string(struct fm_profile *into, const struct fm_profile *from, uint32_t id)
+static uint32_t taken_string(struct fm_profile *into, const struct fm_profile *from, uint32_t id)
 {
     return fm_strings_add(into->strings, fm_strings_get(from->strings, id),
                           fm_strings_len(from->strings, id));
@@ -95,7 +95,7 @@ static void copy_samples(struct fm_profile *to, const struct fm_profile *from,
         struct fm_wait wait = from->samples.waits.data[i];
         wait.func = functions[wait.func];
         wait.process = moved_process(wait.process, first_process);
-        wait.detail = append_string(to, from, wait.detail);
+        wait.detail = taken_string(to, from, wait.detail);
         if (wait.func != FM_NONE)
             fm_vec_push(&to->samples.waits, wait);
     }
@@ -200,42 +200,42 @@ struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match
     return reshaped(p, match, data, FM_ASK_ROOT);
 }
 
-/* ---- appending ---- */
+/* ---- merging ---- */
 
-static uint32_t *append_functions(struct fm_profile *into, const struct fm_profile *from)
+static uint32_t *merge_functions(struct fm_profile *into, const struct fm_profile *from)
 {
     uint32_t *functions = fm_malloc(from->functions.len * sizeof *functions);
     for (size_t i = 0; i < from->functions.len; i++) {
         struct fm_function f = from->functions.data[i];
-        f.name = append_string(into, from, f.name);
-        f.qualname = append_string(into, from, f.qualname);
-        f.file = append_string(into, from, f.file);
+        f.name = taken_string(into, from, f.name);
+        f.qualname = taken_string(into, from, f.qualname);
+        f.file = taken_string(into, from, f.file);
         functions[i] = fm_profile_function(into, &f);
     }
     return functions;
 }
 
-static void append_processes(struct fm_profile *into, const struct fm_profile *from)
+static void merge_processes(struct fm_profile *into, const struct fm_profile *from)
 {
     for (size_t i = 0; i < from->processes.len; i++) {
         struct fm_process process = from->processes.data[i];
-        process.exe = append_string(into, from, process.exe);
-        process.command = append_string(into, from, process.command);
-        process.cwd = append_string(into, from, process.cwd);
-        process.version = append_string(into, from, process.version);
+        process.exe = taken_string(into, from, process.exe);
+        process.command = taken_string(into, from, process.command);
+        process.cwd = taken_string(into, from, process.cwd);
+        process.version = taken_string(into, from, process.version);
         fm_profile_process(into, &process);
     }
 }
 
-static void append_trees(struct fm_profile *into, const struct fm_profile *from,
-                         uint32_t first_process, const uint32_t *functions)
+static void merge_trees(struct fm_profile *into, const struct fm_profile *from,
+                        uint32_t first_process, const uint32_t *functions)
 {
     uint32_t first_thread = (uint32_t)into->threads.len;
     fm_autofree uint32_t *place = fm_malloc(from->nodes.len * sizeof *place);
     for (size_t i = 0; i < from->threads.len; i++) {
         struct fm_thread thread = from->threads.data[i];
         thread.process += first_process;
-        thread.name = append_string(into, from, thread.name);
+        thread.name = taken_string(into, from, thread.name);
         fm_profile_thread_rootless(into, &thread);
     }
     fm_profile_reserve(into, into->nodes.len + from->nodes.len);
@@ -251,8 +251,8 @@ static void append_trees(struct fm_profile *into, const struct fm_profile *from,
     }
 }
 
-static void append_flat(struct fm_profile *into, const struct fm_flat *flat,
-                        const uint32_t *functions)
+static void merge_flat(struct fm_profile *into, const struct fm_flat *flat,
+                       const uint32_t *functions)
 {
     struct fm_flat extra = { .sampled = flat->sampled };
     for (size_t i = 0; i < flat->rows.len; i++) {
@@ -269,7 +269,7 @@ static void append_flat(struct fm_profile *into, const struct fm_flat *flat,
 }
 
 /* The text of a file that two recordings share is kept once; two states of it are kept both. */
-static void append_sources(struct fm_profile *into, const struct fm_profile *from)
+static void merge_sources(struct fm_profile *into, const struct fm_profile *from)
 {
     struct fm_map known = { 0 };
     for (size_t i = 0; i < into->sources.len; i++) {
@@ -279,8 +279,8 @@ static void append_sources(struct fm_profile *into, const struct fm_profile *fro
     for (size_t i = 0; i < from->sources.len; i++) {
         struct fm_source source = from->sources.data[i];
         bool is_new;
-        source.file = append_string(into, from, source.file);
-        source.text = append_string(into, from, source.text);
+        source.file = taken_string(into, from, source.file);
+        source.text = taken_string(into, from, source.text);
         fm_map_at(&known, fm_map_pair(source.file, source.text), (uint32_t)into->sources.len,
                   &is_new);
         if (is_new)
@@ -289,23 +289,23 @@ static void append_sources(struct fm_profile *into, const struct fm_profile *fro
     fm_map_release(&known);
 }
 
-void fm_profile_append(struct fm_profile *into, const struct fm_profile *from)
+void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
 {
     uint32_t first_process = (uint32_t)into->processes.len;
-    fm_autofree uint32_t *functions = append_functions(into, from);
-    append_processes(into, from);
-    append_trees(into, from, first_process, functions);
+    fm_autofree uint32_t *functions = merge_functions(into, from);
+    merge_processes(into, from);
+    merge_trees(into, from, first_process, functions);
     if (from->flat)
-        append_flat(into, from->flat, functions);
+        merge_flat(into, from->flat, functions);
     copy_lines(&into->lines, &from->lines, functions, first_process);
     copy_samples(into, from, functions, first_process);
-    append_sources(into, from);
+    merge_sources(into, from);
     for (size_t i = 0; i < from->notes.len; i++) {
         struct fm_note note = from->notes.data[i];
         if (note.process != FM_NONE)
             note.process += first_process;
-        note.kind = append_string(into, from, note.kind);
-        note.text = append_string(into, from, note.text);
+        note.kind = taken_string(into, from, note.kind);
+        note.text = taken_string(into, from, note.text);
         fm_vec_push(&into->notes, note);
     }
     /* Facts are about one run; of two runs the first says what it was. */

@@ -8,12 +8,12 @@
  *         calls, but of their time only what remains below them; their shortest and longest entry
  *         are unknown then.
  * root    makes the outermost calls of matching functions the roots.
- * append  puts profiles side by side: processes, threads and trees stay apart, functions are
+ * merge   puts profiles side by side: processes, threads and trees stay apart, functions are
  *         combined.
  *
  * After folding, equal siblings are combined, so a tree never has two children of one function. A
  * profile that came without a tree keeps its table as it is. Lines, spots and waits stay with the
- * functions that remain; appending adds up lines that came without processes. Samples and states,
+ * functions that remain; merging adds up lines that came without processes. Samples and states,
  * being of a node alone, move as its own time does.
  */
 #ifndef FM_MODEL_EDIT_H
@@ -33,7 +33,7 @@ struct fm_profile *fm_profile_root(const struct fm_profile *p, fm_function_match
 
 /* Add everything in `from` to `into`: processes, threads and trees side by side, functions combined.
  * Ready-made tables are added up. */
-void fm_profile_append(struct fm_profile *into, const struct fm_profile *from);
+void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from);
 
 /* A glob (with * ? […]) against name, qualname, "file:qualname" or file; a pattern without glob
  * characters must equal the name or the qualname. */
