@@ -128,14 +128,14 @@ def test_every_report(recording, sampled, part, style):
 
 def test_what_is_shown(recording, tmp_path):
     wide = "--width=2000"
-    assert SHOWN in clean(run("report", recording, wide, "-n", "all").stdout)
-    assert FILE_SHOWN in clean(run("report", recording, wide).stdout)
-    classic = run("report", recording, "--pstats").stdout
+    assert SHOWN in clean(run("report", recording, "-n", "all", wide).stdout)
+    assert FILE_SHOWN in clean(run("report", recording, "-n", "all", wide).stdout)
+    classic = run("report", recording, "-n", "all", "--pstats").stdout
     assert SHOWN.replace(r"\n\t", "\n") in clean(classic.replace(b"\t", b"")), "lines as pstats has them"
     assert SHOWN.replace(r"\udcff", "") in clean(run("report", recording, "--threads", wide).stdout)
-    source = clean(run("report", recording, "--source").stdout)
+    source = clean(run("report", recording, "-n", "all", "--source").stdout)
     assert r'text = "\x1b[2J\u202e\u2067\u061c\x9b\x7f"' in source
-    assert r'"\u202e"' in clean(run("report", recording, "--spots").stdout)
+    assert r'"\u202e"' in clean(run("report", recording, "-n", "all", "--spots").stdout)
     assert r"arg\x1b[31m\xff\u202e" in clean(run("report", recording, "--processes", wide).stdout)
 
 
