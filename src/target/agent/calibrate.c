@@ -18,7 +18,8 @@
 #define PLAIN "a + b; x = c[a]; a < x; b * b; y = a if x else b; x - a; (a, y); "
 
 /* Calls as programs make them: different functions in turn, each with a line or two of work,
- * because on 3.11 a profile function also slows the instructions between calls. */
+ * because on 3.11 a profile function also slows the instructions between calls; generators that
+ * draw from others, so that they take turns. */
 static const char loops[] =
     "callees = [eval(f'lambda a, b={i}: a + b if a > b else a - b') for i in range(20)]\n"
     "def python_call(n):\n"
@@ -28,8 +29,10 @@ static const char loops[] =
     "def c_call(n):\n"
     "    for _ in n:\n"
     "        for f in methods: f()\n"
+    "def inner():\n"
+    "    for i in range(9): yield i\n"
     "def generator():\n"
-    "    for i in range(19): yield i\n"
+    "    for x in inner(): yield x\n"
     "def resume(n):\n"
     "    for _ in n:\n"
     "        for x in generator(): x\n"
