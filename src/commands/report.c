@@ -228,10 +228,10 @@ static void print(const struct fm_report *r, const struct fm_report_options *o)
  * stays. */
 static bool keep_states(struct fm_profile *p, unsigned states)
 {
+    fm_autofree struct fm_cost *costs = fm_costs_new(p, FM_NONE);
     for (uint32_t i = 0; i < p->processes.len; i++)
         if (p->processes.data[i].sampled)
-            p->processes.data[i].own_ns =
-                (uint64_t)fm_cost_of(p, &(struct fm_flat_scope){ i, FM_NONE }).least_ns;
+            p->processes.data[i].own_ns = (uint64_t)costs[i].least_ns;
     return fm_samples_keep_states(p, states);
 }
 

@@ -20,10 +20,21 @@ struct fm_cost {
 /* Of the processes in scope. */
 struct fm_cost fm_cost_of(const struct fm_profile *p, const struct fm_flat_scope *scope);
 
-/* Events recorded in one process. */
+/* Of each process, or, in its process, of one thread. The caller frees. */
+struct fm_cost *fm_costs_new(const struct fm_profile *p, uint32_t thread);
+
+/* Events recorded in one thread. */
 struct fm_events {
     int64_t calls, c_calls, resumes;
+    double c_self_ns; /* in C functions that were recorded, without what they called */
 };
-struct fm_events fm_events_of(const struct fm_profile *p, uint32_t process, uint32_t thread);
+
+/* Of each thread. The caller frees. */
+struct fm_events *fm_events_new(const struct fm_profile *p);
+
+static inline int64_t fm_events_sum(const struct fm_events *e)
+{
+    return e->calls + e->c_calls + e->resumes;
+}
 
 #endif

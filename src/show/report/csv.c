@@ -149,17 +149,17 @@ static void put_threads(const struct fm_report *r)
     if (states)
         fm_csv_put_state_titles(r);
     fputs("\r\n", r->out);
+    fm_autofree struct fm_events *events = fm_events_new(p);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
         if (!fm_branches_shows(p, &r->scope, i))
             continue;
-        struct fm_events e = fm_events_of(p, FM_NONE, i);
         fprintf(r->out, "%u,%u,", p->processes.data[t->process].pid, t->tid);
         fm_csv_put_text(r, fm_profile_text(p, t->name));
         fm_csv_put_seconds(r, t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
         fm_csv_put_seconds(r, (int64_t)t->cpu_ns);
-        int64_t events = sampled ? states[i].samples : e.calls + e.c_calls + e.resumes;
-        fprintf(r->out, ",%lld", (long long)events);
+        int64_t count = sampled ? states[i].samples : fm_events_sum(&events[i]);
+        fprintf(r->out, ",%lld", (long long)count);
         if (beside)
             fprintf(r->out, ",%lld", (long long)states[i].samples);
         fm_csv_put_metrics(r->out, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);

@@ -155,11 +155,11 @@ static void add_threads(struct json_page *page)
     fm_autofree struct fm_thread_states *states = sampled ? fm_thread_states_new(p) : NULL;
     uint64_t metrics;
     fm_autofree int64_t *numbers = fm_thread_numbers_new(p, &metrics);
+    fm_autofree struct fm_events *events = fm_events_new(p);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
         if (!fm_branches_shows(p, &page->r->scope, i))
             continue;
-        struct fm_events e = fm_events_of(p, FM_NONE, i);
         fm_buffer_add_text(out, first ? "\n  {" : ",\n  {");
         first = false;
         fm_json_add_member(out, "process", p->processes.data[t->process].pid);
@@ -168,7 +168,7 @@ static void add_threads(struct json_page *page)
         fm_json_add_member(out, "wall_ns",
                            t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
         fm_json_add_member(out, "cpu_ns", (int64_t)t->cpu_ns);
-        fm_json_add_member(out, "calls", e.calls + e.c_calls + e.resumes);
+        fm_json_add_member(out, "calls", fm_events_sum(&events[i]));
         fm_json_add_metrics(out, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         if (sampled) {
             fm_json_add_member(out, "samples", states[i].samples);

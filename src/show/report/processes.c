@@ -2,11 +2,12 @@
  * The processes of a recording: who started whom, under which Python, how they ended. A Python that
  * was not profiled is named too, with the reason among the notes above the table.
  */
+#include "base/memory.h"
 #include "show/report/cost.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
 
-static void add_process(struct fm_table *t, const struct fm_report *r, uint32_t i)
+static void add_process(struct fm_table *t, const struct fm_report *r, uint32_t i, int64_t events)
 {
     const struct fm_process *process = &r->p->processes.data[i];
     char text[FM_NUMBER_BYTES];
@@ -26,8 +27,7 @@ static void add_process(struct fm_table *t, const struct fm_report *r, uint32_t 
         fm_table_cell(t, FM_COLOR_NONE,
                       r->flat->beside ? "" : fm_number_count(text, (int64_t)process->samples));
     } else if (process->profiled) {
-        struct fm_events e = fm_events_of(r->p, i, FM_NONE);
-        fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, e.calls + e.c_calls + e.resumes));
+        fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, events));
     } else {
         fm_table_cell(t, FM_COLOR_WARN, "unprofiled");
     }
@@ -38,9 +38,21 @@ static void add_process(struct fm_table *t, const struct fm_report *r, uint32_t 
     fm_table_cell(t, FM_COLOR_NAME, fm_profile_text(r->p, command));
 }
 
+/* Of each process. The caller frees. */
+static int64_t *event_counts_new(const struct fm_profile *p)
+{
+    int64_t *counts = fm_calloc(p->processes.len + 1, sizeof *counts);
+    fm_autofree struct fm_events *events = fm_events_new(p);
+    for (uint32_t i = 0; i < p->threads.len; i++)
+        if (p->threads.data[i].process < p->processes.len)
+            counts[p->threads.data[i].process] += fm_events_sum(&events[i]);
+    return counts;
+}
+
 void fm_report_processes(const struct fm_report *r)
 {
     struct fm_table t;
+    fm_autofree int64_t *events = event_counts_new(r->p);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
     fm_table_column(&t, "parent", FM_TABLE_RIGHT);
@@ -53,7 +65,7 @@ void fm_report_processes(const struct fm_report *r)
     fm_table_column(&t, "command", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < r->p->processes.len; i++) {
         if (r->scope.process == FM_NONE || r->scope.process == i)
-            add_process(&t, r, i);
+            add_process(&t, r, i, events[i]);
     }
     fm_table_print(&t, r->out);
     fm_table_release(&t);

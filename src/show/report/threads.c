@@ -33,12 +33,12 @@ void fm_report_threads(const struct fm_report *r)
     if (states)
         fm_table_column(&t, "states", FM_TABLE_LEFT);
     fm_table_column(&t, "name", FM_TABLE_FLEXIBLE);
+    fm_autofree struct fm_events *events = fm_events_new(p);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *thread = &p->threads.data[i];
         if ((r->scope.thread != FM_NONE && r->scope.thread != i) ||
             (r->scope.process != FM_NONE && r->scope.process != thread->process))
             continue;
-        struct fm_events e = fm_events_of(p, FM_NONE, i);
         int64_t wall_ns =
             thread->end_ns > thread->start_ns ? (int64_t)(thread->end_ns - thread->start_ns) : 0;
         snprintf(text, sizeof text, "%u", p->processes.data[thread->process].pid);
@@ -50,7 +50,7 @@ void fm_report_threads(const struct fm_report *r)
                       thread->cpu_ns ? fm_number_time(text, (int64_t)thread->cpu_ns) : "");
         fm_table_cell(&t, fm_color_heat((double)thread->cpu_ns, (double)wall_ns),
                       fm_number_percent(text, (double)thread->cpu_ns, (double)wall_ns));
-        int64_t calls = e.calls + e.c_calls + e.resumes;
+        int64_t calls = fm_events_sum(&events[i]);
         if (beside || !states) /* what was only sampled has none */
             fm_table_cell(&t, FM_COLOR_NONE, calls || !beside ? fm_number_count(text, calls) : "");
         if (states)
