@@ -312,23 +312,32 @@ static void test_many_tables(void **state)
 
 /* ---- reading what is asked ---- */
 
-static void test_without_texts(void **state)
+/* A profile in a file of that length. */
+static int saved_one(uint64_t *ret_len)
 {
-    (void)state;
     struct stat st;
     int fd = fx_file();
     struct fm_profile *p = one_of_many(1);
     assert_int_equal(fm_file_save(p, fd, NULL), 0);
     fm_profile_free(p);
     assert_int_equal(fstat(fd, &st), 0);
-    p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", 0, NULL);
+    *ret_len = (uint64_t)st.st_size;
+    return fd;
+}
+
+static void test_without_texts(void **state)
+{
+    (void)state;
+    uint64_t len;
+    int fd = saved_one(&len);
+    struct fm_profile *p = fm_file_load_fd(fd, len, "x", 0, NULL);
     assert_int_equal(p->sources.len, 1);
     assert_int_equal(p->sources.data[0].text, 0);
     assert_string_equal(fm_profile_text(p, p->sources.data[0].file), "app.py");
     assert_int_equal(fx_note(p, "damaged"), 0);
     assert_int_equal(fx_note(p, "cut-off"), 0);
     fm_profile_free(p);
-    p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_FILE_ALL, NULL);
+    p = fm_file_load_fd(fd, len, "x", FM_FILE_ALL, NULL);
     assert_string_equal(fm_profile_text(p, p->sources.data[0].text), "the text");
     fm_profile_free(p);
     close(fd);
@@ -338,11 +347,9 @@ static void test_without_texts(void **state)
 static void test_descriptor_as_memory(void **state)
 {
     (void)state;
+    uint64_t ignored;
     size_t len;
-    int fd = fx_file();
-    struct fm_profile *p = one_of_many(1);
-    assert_int_equal(fm_file_save(p, fd, NULL), 0);
-    fm_profile_free(p);
+    int fd = saved_one(&ignored);
     uint8_t *bytes = fx_file_bytes(fd, &len);
     for (size_t at = FM_FILE_HEADER_BYTES; at < len; at++) {
         struct fm_reader memory, file;
@@ -377,10 +384,8 @@ static void test_huge_file(void **state)
 {
     (void)state;
     enum { BLOCKS = 256 };
-    int fd = fx_file(), heads = fx_file();
-    struct fm_profile *p = one_of_many(1);
-    assert_int_equal(fm_file_save(p, fd, NULL), 0);
-    fm_profile_free(p);
+    uint64_t end;
+    int fd = saved_one(&end), heads = fx_file();
     /* The header of a large block is made by writing such a block elsewhere; its payload is a hole here. */
     struct fm_writer writer;
     uint8_t head[FM_BLOCK_HEADER_BYTES];
@@ -389,9 +394,6 @@ static void test_huge_file(void **state)
     assert_int_equal(fm_writer_block(&writer, 63, zeros, FM_BLOCK_MAX_BYTES), 0);
     assert_int_equal(pread(heads, head, sizeof head, 0), sizeof head);
     close(heads);
-    struct stat st;
-    assert_int_equal(fstat(fd, &st), 0);
-    uint64_t end = (uint64_t)st.st_size;
     for (int i = 0; i < BLOCKS; i++) {
         assert_int_equal(pwrite(fd, head, sizeof head, (off_t)end), sizeof head);
         end += sizeof head + FM_BLOCK_MAX_BYTES;
@@ -408,7 +410,7 @@ static void test_huge_file(void **state)
     assert_int_equal(reader.skipped_bytes, 0);
     assert_true(reader.window.cap < 1u << 20 && reader.buffer_cap < 1u << 20);
     fm_reader_release(&reader);
-    p = fm_file_load_fd(fd, end, "huge", FM_FILE_ALL, NULL);
+    struct fm_profile *p = fm_file_load_fd(fd, end, "huge", FM_FILE_ALL, NULL);
     assert_int_equal(p->processes.len, 1);
     fm_profile_free(p);
     close(fd);
@@ -418,14 +420,10 @@ static void test_huge_file(void **state)
 static void test_shrinking_file(void **state)
 {
     (void)state;
-    struct stat st;
-    int fd = fx_file();
-    struct fm_profile *p = one_of_many(1);
-    assert_int_equal(fm_file_save(p, fd, NULL), 0);
-    fm_profile_free(p);
-    assert_int_equal(fstat(fd, &st), 0);
-    assert_int_equal(ftruncate(fd, st.st_size / 2), 0);
-    p = fm_file_load_fd(fd, (uint64_t)st.st_size, "x", FM_FILE_ALL, NULL);
+    uint64_t len;
+    int fd = saved_one(&len);
+    assert_int_equal(ftruncate(fd, (off_t)len / 2), 0);
+    struct fm_profile *p = fm_file_load_fd(fd, len, "x", FM_FILE_ALL, NULL);
     assert_true(fx_note(p, "cut-off"));
     fm_profile_free(p);
     close(fd);
