@@ -4,6 +4,7 @@ import ctypes
 import os
 
 THREADS, ROUNDS = 20, 200
+started = set()
 libc = ctypes.CDLL(None)
 
 
@@ -20,6 +21,7 @@ def end_here():
 
 
 def in_thread():
+    started.add(_thread.get_native_id())
     for _ in range(ROUNDS):
         work(10)
     end_here()
@@ -27,7 +29,7 @@ def in_thread():
 
 for _ in range(THREADS):
     _thread.start_new_thread(in_thread, ())
-while len(os.listdir("/proc/self/task")) > 1:
+while len(started) < THREADS or started & {int(name) for name in os.listdir("/proc/self/task")}:
     sum(range(1000))
 work(10)
 print("all have ended")
