@@ -12,7 +12,7 @@
 #define ROUNDS_MAX 6
 #define AGREE      32 /* to a 32nd */
 
-#define NOISE_PERMILLE 250
+#define NOISE_PERMILLE 60
 
 /* Instructions on one line and without an event. */
 #define PLAIN "a + b; x = c[a]; a < x; b * b; y = a if x else b; x - a; (a, y); "
@@ -117,10 +117,9 @@ static uint64_t added(const struct calibration_times *with, const struct calibra
     return with->ticks[loop] > least ? with->ticks[loop] - least : 0;
 }
 
-#if !FM_HAS_MONITORING
+#if FM_SLOWS_INSTRUCTIONS
 /* How much longer instructions take that cause no event. Less than the noise is nothing, and what
- * seems more is looked at again: somebody else may have had the processor. With sys.monitoring such
- * instructions are the same as ever. */
+ * seems more is looked at again: somebody else may have had the processor. */
 static uint64_t slow_permille(struct calibration_times *with,
                               const struct calibration_times *without, uint64_t line_256,
                               PyObject *globals, PyObject *range)
@@ -159,7 +158,7 @@ static void measure(struct fm_collector *c, PyObject *globals, PyObject *range,
     cost->resume = added(&with, &without, RESUME, cost->line) * 256 / EVENTS;
     if (c->c_calls)
         cost->c_call = added(&with, &without, C_CALL, cost->line) * 256 / EVENTS;
-#if !FM_HAS_MONITORING
+#if FM_SLOWS_INSTRUCTIONS
     cost->slow_permille = slow_permille(&with, &without, cost->line, globals, range);
 #endif
 }
