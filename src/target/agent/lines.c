@@ -134,6 +134,7 @@ struct fm_func_lines *fm_lines_of(struct fm_collector *c, struct fm_func *f, PyC
 {
     if (__builtin_expect(f->lines_known, 1))
         return f->lines;
+    uint64_t since = fm_clock_ticks();
     struct fm_raised raised = fm_python_put_aside();
     f->lines_known = true;
     enum fm_chosen chosen =
@@ -145,6 +146,7 @@ struct fm_func_lines *fm_lines_of(struct fm_collector *c, struct fm_func *f, PyC
     else if (c->lines_patterns[0] && !f->id && fm_choose_is_mine(code))
         fm_function_define(c, f, code); /* so that "nothing matches" can name what is near */
     fm_python_put_back(raised);
+    fm_collector_charge(c, since);
     return f->lines;
 }
 
@@ -176,6 +178,7 @@ void fm_lines_reset(struct fm_func *f)
 
 struct fm_live_line *fm_lines_record(struct fm_collector *c, struct fm_func *f, int offset)
 {
+    uint64_t since = fm_clock_ticks();
     if (!f->id)
         return NULL;
     if (!f->lines->defined) {
@@ -187,6 +190,7 @@ struct fm_live_line *fm_lines_record(struct fm_collector *c, struct fm_func *f, 
     if (!line)
         c->store.header->lost[FM_LIVE_LOST_CONTEXTS]++;
     f->lines->records[offset] = line;
+    fm_collector_charge(c, since);
     return line;
 }
 
