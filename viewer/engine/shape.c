@@ -83,7 +83,7 @@ static void side_shape(struct fm_view *v, struct fm_view_side *s)
     if (asks(o)) {
         fm_autofree uint8_t *asked = asked_new(v->engine, r, o);
         s->of.part = fm_parts_new(r->p, &r->links, asked, asks(o));
-        s->of.partly = asks(o) & (FM_ASK_KEEP | FM_ASK_ROOT);
+        s->of.partly = asks(o) & FM_ASK_KEEP; /* threads have what is below them in any case */
     }
     s->of.func = functions_new(v->engine, r, o->by_module);
     s->of.thread = threads_new(r, o);

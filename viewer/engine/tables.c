@@ -60,11 +60,9 @@ struct fm_view_numbers *fm_view_function_numbers(struct fm_view *v, int side, un
     struct fm_view_numbers *rows = fm_calloc(v->engine->functions.len, sizeof *rows);
     if (!s->recording)
         return rows;
-    if (s->table) {
-        for (size_t i = 0; i < s->table->rows.len; i++) {
-            const struct fm_flat_row *row = &s->table->rows.data[i];
-            rows[s->recording->func_of[row->func]] = row_numbers(row, metric);
-        }
+    for (size_t i = 0; s->table && i < s->table->rows.len; i++) {
+        const struct fm_flat_row *row = &s->table->rows.data[i];
+        rows[s->recording->func_of[row->func]] = row_numbers(row, metric);
     }
     if (s->recording->estimated && s->table)
         return rows;
@@ -91,83 +89,52 @@ double fm_view_sum(struct fm_view *v, int side, unsigned metric)
                                                : sum + fm_view_values(v, side, metric).total[0];
 }
 
-/* What a table has beside the metric. */
-struct extras {
-    uint32_t nodes;
-    double primitive, min, max, suspended, samples;
-};
-
-static double smaller(double a, double b)
+/* The model's table of the tree, as a report has it, of what a row shows whatever is drawn: what is a
+ * function's own, and totals of metrics with columns of their own. */
+static const struct fm_flat *flat_of(struct fm_view *v)
 {
-    return !a ? b : !b ? a : a < b ? a : b;
+    v = v->tree_of ? v->tree_of : v;
+    struct fm_view_side *s = &v->side[0];
+    fm_view_use(v);
+    if (s->flat)
+        return s->flat;
+    uint32_t functions = (uint32_t)v->engine->functions.len;
+    uint64_t unseen = (uint64_t)1 << FM_METRIC_TOTAL | (uint64_t)1 << FM_METRIC_RESUMES;
+    struct fm_shape shape = { v->nodes, v->depth, v->parent, v->func, v->end };
+    fm_autofree bool *is_row = fm_calloc(functions, sizeof *is_row);
+    for (uint32_t f = 0; f < functions; f++)
+        is_row[f] = is_shown(v, f);
+    s->flat = fm_flat_of_shape(&shape, &s->of,
+                               &(struct fm_flat_shape){ .functions = functions,
+                                                        .is_row = is_row,
+                                                        .outermost = v->outermost,
+                                                        .metrics = ~unseen,
+                                                        .totals = fm_profile_columns(s->of.p) });
+    return s->flat;
 }
 
-/* The numbers of one node; a column that the recording lacks is NULL. */
-static void extras_add(struct extras *row, const struct fm_profile *p, size_t i, unsigned part,
-                       bool outermost)
-{
-    const int64_t *calls = p->columns[FM_METRIC_CALLS].data,
-                  *resumes = p->columns[FM_METRIC_RESUMES].data,
-                  *min = p->columns[FM_METRIC_MIN].data, *max = p->columns[FM_METRIC_MAX].data,
-                  *suspended = p->columns[FM_METRIC_SUSPENDED].data,
-                  *samples = p->columns[FM_METRIC_SAMPLES].data;
-    if (part & FM_SHAPE_CALLS && outermost && calls)
-        row->primitive += positive(calls[i]);
-    if (part & FM_SHAPE_REST) {
-        if (outermost && resumes)
-            row->primitive += positive(resumes[i]);
-        if (min)
-            row->min = smaller(row->min, positive(min[i]));
-        if (max && positive(max[i]) > row->max)
-            row->max = positive(max[i]);
-        if (suspended)
-            row->suspended += positive(suspended[i]);
-    }
-    if (part & FM_SHAPE_OWN && samples)
-        row->samples += positive(samples[i]);
-}
-
-static void extras_of_tree(struct fm_view *v, struct extras *rows, double *states)
+/* By function of the engine: its row, of the tree or of the table that the recording came as. Where
+ * there are both, a row of the table stands before. Caller frees. */
+static const struct fm_flat_row **rows_new(struct fm_view *v)
 {
     const struct fm_view_side *s = &v->side[0];
-    for (size_t i = 0; i < s->of.p->nodes.len; i++) {
-        uint32_t node = s->of.node_of[i];
-        if (node != FM_NONE)
-            extras_add(&rows[v->func[node]], s->of.p, i,
-                       s->of.part ? s->of.part[i] : FM_SHAPE_WHOLE, v->outermost[node]);
+    const struct fm_flat_row **rows = fm_calloc(v->engine->functions.len, sizeof *rows);
+    if (!s->recording->estimated || !s->table) {
+        const struct fm_flat *flat = flat_of(v);
+        for (size_t i = 0; i < flat->rows.len; i++)
+            rows[flat->rows.data[i].func] = &flat->rows.data[i];
     }
-    for (int state = 0; states && state < FM_STATE_COUNT; state++) {
-        const int64_t *data = s->of.p->columns[fm_metric_of_state((enum fm_state)state)].data;
-        for (size_t i = 0; data && i < s->of.p->nodes.len; i++)
-            if (data[i] > 0 && fm_shape_counts(&s->of, i, FM_SHAPE_OWN))
-                states[(size_t)v->func[s->of.node_of[i]] * FM_STATE_COUNT + (size_t)state] +=
-                    (double)data[i];
-    }
-}
-
-static void extras_of_table(struct fm_view *v, struct extras *rows)
-{
-    const struct fm_view_side *s = &v->side[0];
-    for (size_t i = 0; s->table && i < s->table->rows.len; i++) {
-        const struct fm_flat_row *row = &s->table->rows.data[i];
-        struct extras *extra = &rows[s->recording->func_of[row->func]];
-        extra->primitive = positive(row->primitive);
-        extra->min = positive(row->min_ns);
-        extra->max = positive(row->max_ns);
-        extra->suspended = positive(row->suspended_ns);
-        extra->samples = positive(row->samples);
-    }
-}
-
-static struct extras *extras_new(struct fm_view *v, double *states)
-{
-    struct extras *rows = fm_calloc(v->engine->functions.len, sizeof *rows);
-    extras_of_table(v, rows);
-    if (!v->side[0].recording->estimated || !v->side[0].table)
-        extras_of_tree(v, rows, states);
-    for (uint32_t i = 1; i < v->nodes; i++)
-        rows[v->func[i]].nodes++;
+    for (size_t i = 0; s->table && i < s->table->rows.len; i++)
+        rows[s->recording->func_of[s->table->rows.data[i].func]] = &s->table->rows.data[i];
     return rows;
+}
+
+static uint32_t *contexts_new(const struct fm_view *v)
+{
+    uint32_t *contexts = fm_calloc(v->engine->functions.len, sizeof *contexts);
+    for (uint32_t i = 1; i < v->nodes; i++)
+        contexts[v->func[i]]++;
+    return contexts;
 }
 
 /* Does any node have a state that counts? */
@@ -183,15 +150,15 @@ static bool has_states(const struct fm_view_side *s)
 }
 
 /* The functions that are to be in the table. Caller frees. */
-static uint32_t *shown_new(struct fm_view *v, const struct extras *extras,
+static uint32_t *shown_new(struct fm_view *v, const uint32_t *contexts,
                            const struct fm_view_numbers *after,
                            const struct fm_view_numbers *before, uint32_t *count)
 {
     uint32_t *funcs = fm_malloc(v->engine->functions.len * sizeof *funcs);
     *count = 0;
     for (uint32_t f = 0; f < v->engine->functions.len && *count < FM_ENGINE_ROWS; f++)
-        if (is_shown(v, f) && (extras[f].nodes || after[f].calls || after[f].total ||
-                               before[f].calls || before[f].total))
+        if (is_shown(v, f) &&
+            (contexts[f] || after[f].calls || after[f].total || before[f].calls || before[f].total))
             funcs[(*count)++] = f;
     return funcs;
 }
@@ -204,47 +171,6 @@ static bool metric_exists(struct fm_view *v, unsigned metric)
     return false;
 }
 
-/* What does not add up, by function: the smallest, the largest, the last. */
-static void combine_column(const struct fm_view *v, enum fm_metric metric, double *out,
-                           size_t stride, const uint32_t *row_of)
-{
-    const struct fm_view_side *s = &v->side[0];
-    unsigned part = fm_part_of(metric);
-    const int64_t *data = s->of.p->columns[metric].data;
-    for (size_t i = 0; data && i < s->of.p->nodes.len; i++) {
-        uint32_t row =
-            fm_shape_counts(&s->of, i, part) ? row_of[v->func[s->of.node_of[i]]] : FM_NONE;
-        if (row != FM_NONE)
-            out[row * stride] = (double)fm_metric_combine(metric, (int64_t)out[row * stride],
-                                                          data[i] > 0 ? data[i] : 0);
-    }
-}
-
-/* Metrics that have a column of their own: what is a function's own, and its total. */
-static void fill_columns(struct fm_view *v, uint64_t columns, double *out, size_t stride,
-                         const uint32_t *shown, uint32_t rows)
-{
-    fm_autofree uint32_t *row_of = fm_malloc(v->engine->functions.len * sizeof *row_of);
-    memset(row_of, 0xff, v->engine->functions.len * sizeof *row_of); /* FM_NONE */
-    for (uint32_t i = 0; i < rows; i++)
-        row_of[shown[i]] = i;
-    for (unsigned m = 0; m < FM_METRIC_COUNT; m++) {
-        if (!(columns >> m & 1))
-            continue;
-        if (!fm_metric_is_sum((enum fm_metric)m)) {
-            combine_column(v, (enum fm_metric)m, out, stride, row_of);
-        } else {
-            fm_autofree struct fm_view_numbers *numbers = fm_view_function_numbers(v, 0, m);
-            for (uint32_t i = 0; i < rows; i++) {
-                out[i * stride] = numbers[shown[i]].self;
-                out[i * stride + 1] =
-                    fm_metric_has_total((enum fm_metric)m) ? numbers[shown[i]].total : 0;
-            }
-        }
-        out += 2;
-    }
-}
-
 int fm_view_table(struct fm_view *v, unsigned metric)
 {
     if (!metric_exists(v, metric))
@@ -254,35 +180,43 @@ int fm_view_table(struct fm_view *v, unsigned metric)
     uint32_t rows;
     fm_autofree struct fm_view_numbers *after = fm_view_function_numbers(v, 0, metric);
     fm_autofree struct fm_view_numbers *before = fm_view_function_numbers(v, 1, metric);
-    fm_autofree double *state_ns =
-        states ? fm_calloc(v->engine->functions.len * FM_STATE_COUNT, sizeof *state_ns) : NULL;
-    fm_autofree struct extras *extras = extras_new(v, state_ns);
-    fm_autofree uint32_t *shown = shown_new(v, extras, after, before, &rows);
+    fm_autofree const struct fm_flat_row **all = rows_new(v);
+    fm_autofree uint32_t *contexts = contexts_new(v);
+    fm_autofree uint32_t *shown = shown_new(v, contexts, after, before, &rows);
+    uint64_t columns = fm_profile_columns(v->side[0].of.p);
+    uint32_t further = (uint32_t)__builtin_popcountll(columns);
     fm_result_begin(r, rows);
     uint32_t *func = fm_result_u32(r), *nodes = fm_result_u32(r);
     double *number[8];
     for (int i = 0; i < 8; i++)
         number[i] = fm_result_f64(r);
     double *wide = states ? fm_result_f64_wide(r, FM_STATE_COUNT) : NULL;
-    uint64_t columns = fm_profile_columns(v->side[0].of.p);
-    uint32_t further = (uint32_t)__builtin_popcountll(columns);
-    if (further)
-        fill_columns(v, columns, fm_result_f64_wide(r, 2 * further), (size_t)2 * further, shown,
-                     rows);
+    double *own = further ? fm_result_f64_wide(r, 2 * further) : NULL;
     double *base[3] = { NULL };
     for (int i = 0; diff && i < 3; i++)
         base[i] = fm_result_f64(r);
+    static const struct fm_flat_row none;
     for (uint32_t i = 0; i < rows; i++) {
         uint32_t f = func[i] = shown[i];
-        const struct extras *x = &extras[f];
-        nodes[i] = x->nodes;
-        const double numbers[8] = { after[f].calls, x->primitive, after[f].self, after[f].total,
-                                    x->min,         x->max,       x->suspended,  x->samples };
+        const struct fm_flat_row *x = all[f] ? all[f] : &none;
+        nodes[i] = contexts[f];
+        const double numbers[8] = { after[f].calls,
+                                    positive(x->primitive),
+                                    after[f].self,
+                                    after[f].total,
+                                    positive(x->min_ns),
+                                    positive(x->max_ns),
+                                    positive(x->suspended_ns),
+                                    positive(x->samples) };
         for (int k = 0; k < 8; k++)
             number[k][i] = numbers[k];
-        if (wide)
-            memcpy(wide + (size_t)i * FM_STATE_COUNT, state_ns + (size_t)f * FM_STATE_COUNT,
-                   FM_STATE_COUNT * sizeof *wide);
+        for (int k = 0; wide && k < FM_STATE_COUNT; k++)
+            *wide++ = positive(x->state_ns[k]);
+        for (int m = fm_metric_next(columns, 0); m < FM_METRIC_COUNT;
+             m = fm_metric_next(columns, m + 1)) {
+            *own++ = positive(x->self[m]);
+            *own++ = fm_metric_has_total((enum fm_metric)m) ? positive(x->total[m]) : 0;
+        }
         if (diff) {
             base[0][i] = before[f].calls;
             base[1][i] = before[f].self;

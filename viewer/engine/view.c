@@ -17,6 +17,8 @@ static void side_forget(struct fm_view_side *s)
     }
     for (int k = 0; k < FM_VIEW_RECENT; k++)
         s->recent[k] = FM_ENGINE_METRICS;
+    fm_flat_free(s->flat);
+    s->flat = NULL;
 }
 
 static void tree_free(struct fm_view *v)
@@ -203,7 +205,7 @@ static void fill_from_selves(const struct fm_view *v, struct fm_view_values *val
 }
 
 /* Numbers are most of a view and quickly made again: only the views used last keep theirs. */
-static void others_forget(struct fm_view *v)
+void fm_view_use(struct fm_view *v)
 {
     struct fm_engine *e = v->engine;
     if (v->used && v->used == e->used)
@@ -243,7 +245,7 @@ static struct fm_view_values *values_of(struct fm_view *v, int side, unsigned me
     v = v->tree_of ? v->tree_of : v;
     struct fm_view_side *s = &v->side[side];
     struct fm_view_values *values = &s->values[metric];
-    others_forget(v);
+    fm_view_use(v);
     remember(s, metric);
     if (values->self)
         return values;

@@ -49,6 +49,7 @@ struct fm_view_side {
     struct fm_view_values values[FM_ENGINE_METRICS]; /* NULL until asked for */
     unsigned recent[FM_VIEW_RECENT];                 /* metrics kept, the newest first */
     const struct fm_flat *table; /* NULL, or the table that the recording came as, shown as it is */
+    struct fm_flat *flat;        /* what a table shows beside the metric; NULL until asked for */
 };
 
 /* Calls from one function to another. Caller 0 is the thread itself. */
@@ -94,6 +95,8 @@ void fm_view_shape(struct fm_view *v);
 struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metric);
 /* Without the totals, which for most metrics need not be made then. */
 const double *fm_view_selves(struct fm_view *v, int side, unsigned metric);
+/* The view is used: those that were used before the last ones forget their numbers. */
+void fm_view_use(struct fm_view *v);
 /* The sum of columns (bits) by node, callees not included. Caller frees. */
 double *fm_view_column(const struct fm_view *v, int side, uint64_t columns);
 

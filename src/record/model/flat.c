@@ -25,18 +25,27 @@ struct edge {
     uint32_t busy_until;     /* while edges are found: the end of its outermost activation */
 };
 
+/* Where numbers of nodes go: to functions or to edges. */
+struct sink {
+    const uint32_t *of;       /* by node of the shape; FM_NONE: nowhere */
+    const uint8_t *outermost; /* by node: no other of the same is active */
+    int64_t *own, *total;     /* by function or edge: of the metric at hand */
+    size_t count;
+};
+
 struct flat_table {
     const struct fm_shape *shape;
     const struct fm_shape_source *source;
     const struct fm_flat_shape *o;
-    uint8_t *outermost;       /* by node: no other of its function is active */
-    struct fm_flat_row *rows; /* by function of the shape */
     FM_VEC(struct edge) edges;
     uint32_t *edge_of; /* by node; FM_NONE: nobody called it */
     uint8_t *edge_outermost;
+    int64_t *total; /* by node: of the metric at hand */
+    struct sink sinks[2];
+    int sink_count;
+    const uint8_t *outermost;       /* by node: no other of its function is active */
+    struct fm_flat_row *rows;       /* by function of the shape */
     struct fm_flat_edge *edge_rows; /* by edge */
-    int64_t *own, *total;           /* by node: of the metric at hand */
-    int64_t *sums, *outer;          /* by function, then by edge: the same of these */
 };
 
 /* ---- edges ---- */
@@ -69,12 +78,9 @@ static void find_edges(struct flat_table *t)
 
 /* ---- numbers ---- */
 
-static void combine(int64_t *number, enum fm_metric metric, int64_t value)
+static inline void add(bool sum, enum fm_metric metric, int64_t *number, int64_t value)
 {
-    if (fm_metric_is_sum(metric))
-        *number = fm_sum(*number, value);
-    else
-        *number = fm_metric_combine(metric, *number, value);
+    *number = sum ? fm_sum(*number, value) : fm_metric_combine(metric, *number, value);
 }
 
 static bool is_timeless(const struct flat_table *t, enum fm_metric metric, size_t node)
@@ -83,15 +89,75 @@ static bool is_timeless(const struct flat_table *t, enum fm_metric metric, size_
            t->o->timeless[t->source->p->nodes.data[node].thread];
 }
 
-/* What nodes of the profile have of a metric goes to those of the shape. */
-static void gather_column(struct flat_table *t, enum fm_metric metric, int64_t *numbers)
+/* A column of which a function has the sum, or the like, of what its nodes have. */
+struct plain {
+    enum fm_metric metric; /* whose number it goes into */
+    const int64_t *data;
+    unsigned part;
+    bool sum, entries;
+};
+
+/* Numbers of all plain columns side by side, and primitive entries behind them. */
+static void plain_add(const struct plain *columns, int count, int64_t *numbers, unsigned part,
+                      size_t node, bool outermost)
+{
+    for (int k = 0; k < count; k++) {
+        const struct plain *c = &columns[k];
+        int64_t value = c->data[node];
+        if (!value || !(part & c->part))
+            continue;
+        add(c->sum, c->metric, &numbers[k], value);
+        if (c->entries && outermost)
+            numbers[count] = fm_sum(numbers[count], value);
+    }
+}
+
+static void plain_take(const struct plain *columns, int count, const int64_t *numbers, int metrics,
+                       int64_t *self, int64_t *primitive)
+{
+    for (int k = 0; k < count; k++) {
+        enum fm_metric metric = columns[k].metric;
+        if ((int)metric < metrics)
+            self[metric] = fm_metric_combine(metric, self[metric], numbers[k]);
+    }
+    *primitive = numbers[count];
+}
+
+/* All of them in one pass: most of the time goes into finding the rows, so these are small. */
+static void add_plain(struct flat_table *t, const struct plain *columns, int count)
 {
     const struct fm_shape_source *s = t->source;
-    const int64_t *data = s->p->columns[metric].data;
-    unsigned part = fm_part_of(metric);
+    size_t width = (size_t)count + 1;
+    fm_autofree int64_t *rows = fm_calloc(t->o->functions * width + 1, sizeof *rows);
+    fm_autofree int64_t *edges = fm_calloc(t->edges.len * width + 1, sizeof *edges);
+    for (size_t i = 0; count && i < s->p->nodes.len; i++) {
+        uint32_t node = s->node_of[i];
+        if (node == FM_NONE)
+            continue;
+        unsigned part = s->part ? s->part[i] : FM_SHAPE_WHOLE;
+        plain_add(columns, count, rows + t->shape->func[node] * width, part, i, t->outermost[node]);
+        if (t->edge_of && t->edge_of[node] != FM_NONE)
+            plain_add(columns, count, edges + t->edge_of[node] * width, part, i,
+                      t->edge_outermost[node]);
+    }
+    for (size_t f = 0; f < t->o->functions; f++)
+        plain_take(columns, count, rows + f * width, FM_METRIC_COUNT, t->rows[f].self,
+                   &t->rows[f].primitive);
+    for (size_t i = 0; i < t->edges.len; i++)
+        plain_take(columns, count, edges + i * width, FM_METRIC_STATES, t->edge_rows[i].self,
+                   &t->edge_rows[i].primitive);
+}
+
+/* What is of nodes themselves, by node of the shape. */
+static void gather_own(struct flat_table *t, enum fm_metric column, enum fm_metric metric)
+{
+    const struct fm_shape_source *s = t->source;
+    const int64_t *data = s->p->columns[column].data;
+    unsigned part = fm_part_of(column);
+    bool sum = fm_metric_is_sum(metric);
     for (size_t i = 0; data && i < s->p->nodes.len; i++)
         if (data[i] && fm_shape_counts(s, i, part))
-            combine(&numbers[s->node_of[i]], metric, data[i]);
+            add(sum, metric, &t->total[s->node_of[i]], data[i]);
 }
 
 /* What includes callees: of a node that became one with its caller it is the caller's already. */
@@ -102,11 +168,13 @@ static void gather_totals(struct flat_table *t, enum fm_metric metric)
     fm_autofree int64_t *remain = s->partly ? fm_shape_totals_new(s, metric) : NULL;
     const int64_t *data = remain ? remain : p->columns[metric].data;
     unsigned part = remain ? FM_SHAPE_NODE : fm_part_of(metric);
+    bool sum = fm_metric_is_sum(metric);
     for (size_t i = 0; i < p->nodes.len; i++) {
+        if (!data[i] || !fm_shape_counts(s, i, part) || is_timeless(t, metric, i))
+            continue;
         uint32_t up = p->nodes.data[i].parent;
-        if (data[i] && fm_shape_counts(s, i, part) && !is_timeless(t, metric, i) &&
-            (up == FM_NONE || s->node_of[up] != s->node_of[i]))
-            combine(&t->total[s->node_of[i]], metric, data[i]);
+        if (up == FM_NONE || s->node_of[up] != s->node_of[i])
+            add(sum, metric, &t->total[s->node_of[i]], data[i]);
     }
 }
 
@@ -115,70 +183,82 @@ static int64_t negated(int64_t value)
     return value == INT64_MIN ? INT64_MAX : -value;
 }
 
-static void numbers_of_nodes(struct flat_table *t, enum fm_metric metric)
+/* Totals of nodes go to functions and edges where they are outermost; and where they are all there
+ * is (`own`), to what is their own, from which the caller's is taken. */
+static void add_totals(struct flat_table *t, enum fm_metric metric, bool own)
 {
     const struct fm_shape *shape = t->shape;
-    size_t bytes = shape->nodes * sizeof *t->own;
-    enum fm_metric_scope scope = fm_metric_info(metric)->scope;
-    if (scope == FM_OF_CALLEES) {
-        memset(t->total, 0, bytes);
-        gather_totals(t, metric);
-        memcpy(t->own, t->total, bytes);
-        for (uint32_t i = 1; i < shape->nodes; i++)
-            t->own[shape->parent[i]] = fm_sum(t->own[shape->parent[i]], negated(t->total[i]));
-        return;
-    }
-    memset(t->own, 0, bytes);
-    gather_column(t, metric, t->own);
-    if (metric == FM_METRIC_CALLS)
-        gather_column(t, FM_METRIC_RESUMES, t->own);
-    memcpy(t->total, t->own, bytes);
-    for (uint32_t i = shape->nodes; scope == FM_OF_SELF && i-- > 1;)
-        combine(&t->total[shape->parent[i]], metric, t->total[i]);
-}
-
-/* From nodes to functions or edges (`of` tells which): the sum of what is their own, and of the
- * totals of outermost ones. */
-static void add_up(struct flat_table *t, enum fm_metric metric, const uint32_t *of,
-                   const uint8_t *outermost, size_t count)
-{
-    memset(t->sums, 0, count * sizeof *t->sums);
-    memset(t->outer, 0, count * sizeof *t->outer);
-    for (uint32_t i = 1; i < t->shape->nodes; i++) {
-        if (of[i] == FM_NONE)
-            continue;
-        combine(&t->sums[of[i]], metric, t->own[i]);
-        if (outermost[i])
-            combine(&t->outer[of[i]], metric, t->total[i]);
+    bool sum = fm_metric_is_sum(metric);
+    for (int k = 0; k < t->sink_count; k++) {
+        const struct sink *sink = &t->sinks[k];
+        for (uint32_t i = 1; i < shape->nodes; i++) {
+            int64_t total = t->total[i];
+            if (!total)
+                continue;
+            uint32_t to = sink->of[i], from = sink->of[shape->parent[i]];
+            if (to != FM_NONE && sink->outermost[i])
+                add(sum, metric, &sink->total[to], total);
+            if (own && to != FM_NONE)
+                sink->own[to] = fm_sum(sink->own[to], total);
+            if (own && from != FM_NONE)
+                sink->own[from] = fm_sum(sink->own[from], negated(total));
+        }
     }
 }
 
-/* Entries that were outermost are what pstats calls primitive. */
-static void take(enum fm_metric metric, int64_t own, int64_t outer, int64_t *self, int64_t *total,
-                 int64_t *primitive)
-{
-    self[metric] = own;
-    if (fm_metric_has_total(metric))
-        total[metric] = outer;
-    if (metric == FM_METRIC_CALLS)
-        *primitive = outer;
-}
-
+/* A metric with totals: what is the functions' own comes from the totals only if those are all there
+ * is; else it was added up before. */
 static void add_metric(struct flat_table *t, enum fm_metric metric)
 {
-    numbers_of_nodes(t, metric);
-    add_up(t, metric, t->shape->func, t->outermost, t->o->functions);
+    const struct fm_shape *shape = t->shape;
+    bool callees = fm_metric_info(metric)->scope == FM_OF_CALLEES;
+    bool sum = fm_metric_is_sum(metric);
+    for (int k = 0; k < t->sink_count; k++) {
+        memset(t->sinks[k].own, 0, t->sinks[k].count * sizeof(int64_t));
+        memset(t->sinks[k].total, 0, t->sinks[k].count * sizeof(int64_t));
+    }
+    if (!t->total)
+        t->total = fm_malloc(shape->nodes * sizeof *t->total);
+    memset(t->total, 0, shape->nodes * sizeof *t->total);
+    if (callees) {
+        gather_totals(t, metric);
+    } else {
+        gather_own(t, metric, metric);
+        if (metric == FM_METRIC_CALLS)
+            gather_own(t, FM_METRIC_RESUMES, metric);
+        for (uint32_t i = shape->nodes; i-- > 1;)
+            if (t->total[i])
+                add(sum, metric, &t->total[shape->parent[i]], t->total[i]);
+    }
+    add_totals(t, metric, callees);
+}
+
+/* The metric at hand into the rows. */
+static void take_metric(struct flat_table *t, enum fm_metric metric)
+{
+    bool own = fm_metric_info(metric)->scope == FM_OF_CALLEES;
     for (size_t f = 0; f < t->o->functions; f++) {
-        struct fm_flat_row *row = &t->rows[f];
-        take(metric, t->sums[f], t->outer[f], row->self, row->total, &row->primitive);
+        t->rows[f].total[metric] = t->sinks[0].total[f];
+        if (own)
+            t->rows[f].self[metric] = t->sinks[0].own[f];
     }
-    if (!t->edge_of || metric >= FM_METRIC_STATES)
-        return;
-    add_up(t, metric, t->edge_of, t->edge_outermost, t->edges.len);
-    for (size_t i = 0; i < t->edges.len; i++) {
-        struct fm_flat_edge *edge = &t->edge_rows[i];
-        take(metric, t->sums[i], t->outer[i], edge->self, edge->total, &edge->primitive);
+    for (size_t i = 0; t->sink_count > 1 && i < t->edges.len; i++) {
+        t->edge_rows[i].total[metric] = t->sinks[1].total[i];
+        if (own)
+            t->edge_rows[i].self[metric] = t->sinks[1].own[i];
     }
+}
+
+static void sink_add(struct flat_table *t, const uint32_t *of, const uint8_t *outermost,
+                     size_t count)
+{
+    t->sinks[t->sink_count++] = (struct sink){
+        .of = of,
+        .outermost = outermost,
+        .own = fm_malloc((count + 1) * sizeof(int64_t)),
+        .total = fm_malloc((count + 1) * sizeof(int64_t)),
+        .count = count,
+    };
 }
 
 /* ---- the table ---- */
@@ -266,37 +346,79 @@ static void tell_columns(struct fm_flat *flat)
     }
 }
 
+/* Is a metric wanted, if the recording has it; and its total? */
+static bool is_wanted(const struct fm_flat_shape *o, int metric, bool total)
+{
+    bool has = !total || fm_metric_has_total((enum fm_metric)metric);
+    return o->metrics ? (total ? o->totals : o->metrics) >> metric & 1 : has;
+}
+
+static void add_metrics(struct flat_table *t)
+{
+    struct plain columns[FM_METRIC_COUNT + 1];
+    int count = 0;
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        enum fm_metric metric = (enum fm_metric)m;
+        const int64_t *data = t->source->p->columns[m].data;
+        bool resumes = metric == FM_METRIC_RESUMES;
+        if (!data || fm_metric_info(metric)->scope == FM_OF_CALLEES)
+            continue;
+        struct plain column = { metric, data, fm_part_of(metric), fm_metric_is_sum(metric),
+                                metric == FM_METRIC_CALLS };
+        if (is_wanted(t->o, m, false))
+            columns[count++] = column;
+        column.metric = FM_METRIC_CALLS;
+        column.entries = true;
+        if (resumes && is_wanted(t->o, FM_METRIC_CALLS, false))
+            columns[count++] = column; /* they are entries, too */
+    }
+    add_plain(t, columns, count);
+    int sinks = t->sink_count;
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        enum fm_metric metric = (enum fm_metric)m;
+        bool callees = fm_metric_info(metric)->scope == FM_OF_CALLEES;
+        bool there = t->source->p->columns[m].data ||
+                     (metric == FM_METRIC_CALLS && t->source->p->columns[FM_METRIC_RESUMES].data);
+        if (!there || !is_wanted(t->o, m, false) || !(callees || is_wanted(t->o, m, true)))
+            continue;
+        t->sink_count = metric < FM_METRIC_STATES ? sinks : 1;
+        add_metric(t, metric);
+        take_metric(t, metric);
+    }
+}
+
+static void table_release(struct flat_table *t)
+{
+    for (int k = 0; k < 2; k++) {
+        free(t->sinks[k].own);
+        free(t->sinks[k].total);
+    }
+    fm_vec_release(&t->edges);
+    free(t->edge_of);
+    free(t->edge_outermost);
+    free(t->total);
+    free(t->rows);
+    free(t->edge_rows);
+}
+
 struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_shape_source *source,
                                  const struct fm_flat_shape *o)
 {
     struct fm_flat *flat = fm_calloc(1, sizeof *flat);
     struct flat_table t = { .shape = shape, .source = source, .o = o };
-    t.outermost = fm_shape_outermost_new(shape, o->functions);
-    t.rows = fm_calloc(o->functions + 1, sizeof *t.rows);
-    if (o->edges)
+    fm_autofree uint8_t *found = o->outermost ? NULL : fm_shape_outermost_new(shape, o->functions);
+    t.outermost = o->outermost ? o->outermost : found;
+    sink_add(&t, shape->func, t.outermost, o->functions);
+    if (o->edges) {
         find_edges(&t);
+        sink_add(&t, t.edge_of, t.edge_outermost, t.edges.len);
+    }
+    t.rows = fm_calloc(o->functions + 1, sizeof *t.rows);
     t.edge_rows = fm_calloc(t.edges.len + 1, sizeof *t.edge_rows);
-    size_t most = o->functions > t.edges.len ? o->functions : t.edges.len;
-    t.own = fm_malloc(shape->nodes * sizeof *t.own);
-    t.total = fm_malloc(shape->nodes * sizeof *t.total);
-    t.sums = fm_malloc((most + 1) * sizeof *t.sums);
-    t.outer = fm_malloc((most + 1) * sizeof *t.outer);
-    const struct fm_column *columns = source->p->columns;
-    for (int m = 0; m < FM_METRIC_COUNT; m++)
-        if (columns[m].data || (m == FM_METRIC_CALLS && columns[FM_METRIC_RESUMES].data))
-            add_metric(&t, (enum fm_metric)m);
+    add_metrics(&t);
     fill(flat, &t);
     tell_columns(flat);
-    free(t.outermost);
-    free(t.rows);
-    fm_vec_release(&t.edges);
-    free(t.edge_of);
-    free(t.edge_outermost);
-    free(t.edge_rows);
-    free(t.own);
-    free(t.total);
-    free(t.sums);
-    free(t.outer);
+    table_release(&t);
     return flat;
 }
 

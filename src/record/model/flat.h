@@ -46,7 +46,7 @@ struct fm_flat_row {
         };
     };
     union {
-        int64_t total[FM_METRIC_COUNT]; /* 0 where the metric has none */
+        int64_t total[FM_METRIC_COUNT]; /* 0 where the metric has none or it was not asked for */
         int64_t total_ns;               /* the first of them */
         struct {
             int64_t before_total_samples_[FM_METRIC_SAMPLES];
@@ -119,10 +119,14 @@ void fm_flat_free(struct fm_flat *flat);
 
 /* The same of a shape, one source of it: rows are by what functions are called there. */
 struct fm_flat_shape {
-    uint32_t functions;   /* names in the shape are below this */
-    const bool *is_row;   /* by name: a function, not a thread */
-    const bool *timeless; /* by thread: its time does not count; NULL: all does */
-    bool edges;           /* are wanted, too */
+    uint32_t functions;       /* names in the shape are below this */
+    const bool *is_row;       /* by name: a function, not a thread */
+    const bool *timeless;     /* by thread: its time does not count; NULL: all does */
+    const uint8_t *outermost; /* fm_shape_outermost_new of the shape, if that is known already */
+    bool edges;               /* are wanted, too */
+    uint64_t metrics,
+        totals; /* that are wanted, a bit each; of those of entries the total is what is
+                                 theirs and below them. 0: all there are */
 };
 struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_shape_source *source,
                                  const struct fm_flat_shape *o);
