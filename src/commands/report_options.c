@@ -39,8 +39,8 @@ static const char help[] =
     "\n"
     "Which part of it:\n"
     "  -s, --sort KEY,…      calls cumulative filename line module name nfl pcalls stdname time\n"
-    "                        (pstats' keys and aliases), self total percall min max resumes\n"
-    "                        suspended, hits perhit, samples; any unique beginning will do\n"
+    "                        (pstats' keys and aliases), self total percall, hits perhit; and\n"
+    "                        any metric or state, listed below; any unique beginning will do\n"
     "      --reverse         the other way round\n"
     "  -n, --limit N         the first N (20; 10 with callers or lines; \"all\")\n"
     "  -r, --restrict WHAT   a number of rows, a fraction of them, or a regular expression;\n"
@@ -193,6 +193,20 @@ static int take_limit(struct fm_report_options *o, const char *text, struct fm_e
         fm_query_limit(&o->query, n);
     o->limited = true;
     return 0;
+}
+
+/* What can be added up and sorted by is the model's list. */
+static void print_help(void)
+{
+    fputs(help, stdout);
+    fputs("\nMetrics and states:", stdout);
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        const struct fm_metric_info *info = fm_metric_info((enum fm_metric)m);
+        printf(" %s", info->name);
+        if (info->place == FM_PLACE_COLUMN && fm_metric_has_total((enum fm_metric)m))
+            printf(" %s", info->total_name);
+    }
+    putchar('\n');
 }
 
 static int no_such_state(const char *text, size_t len, struct fm_error *err)
@@ -470,7 +484,7 @@ int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
     optind = 0;
     while ((option = getopt_long(argc, argv, ":s:n:r:h", options, NULL)) != -1) {
         if (option == 'h') {
-            fputs(help, stdout);
+            print_help();
             return 1;
         }
         if (option == ':')

@@ -113,6 +113,8 @@ def test_the_list_of_sort_keys_names_them(built):
     assert done.returncode == 10
     for key in ("pings", "total_pings", "ponder"):
         assert f", {key}" in done.stderr
+    assert " pings total_pings " in built.run("report", "--help")
+    assert " ponder\n" in built.run("report", "--help")
 
 
 def test_json(built):
