@@ -3,6 +3,8 @@
  * a plain library beside the agent that turns a snapshot of a live store into a file. It is loaded
  * only when the program asks for a result, so the agent itself stays small and free of
  * dependencies.
+ *
+ * Threads: called with the GIL, which is held until the result is there.
  */
 #ifndef FM_AGENT_BRIDGE_H
 #define FM_AGENT_BRIDGE_H

@@ -9,6 +9,8 @@
  *                 ("pkg.mod") or module and qualified name ("pkg.mod.Class.method"). What is inside
  * a match, nested functions and methods, matches too. Functions marked by a decorator or by
  * LineProfiler are chosen whatever the patterns say.
+ *
+ * Threads: called with the GIL; keeps nothing.
  */
 #ifndef FM_AGENT_CHOOSE_H
 #define FM_AGENT_CHOOSE_H

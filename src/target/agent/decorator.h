@@ -6,6 +6,8 @@
  * function: methods, staticmethod, classmethod, property, functools.partial and cached_property,
  * decorators that keep __wrapped__, and classes. Other objects are let through and not asked,
  * because asking could run the program's code. Functions nested in a marked one are marked too.
+ *
+ * Threads: called with the GIL.
  */
 #ifndef FM_AGENT_DECORATOR_H
 #define FM_AGENT_DECORATOR_H

@@ -2,6 +2,8 @@
  * Where events come from. Exactly one of these files is in an agent's build for its Python:
  *   hooks_monitoring.c   3.12 and later: sys.monitoring with C callbacks
  *   hooks_3_11.c         3.11: the profile function, or the frame-evaluation hook without C calls
+ *
+ * Threads: called with the GIL; events arrive with it, in the thread that they are about.
  */
 #ifndef FM_AGENT_HOOKS_H
 #define FM_AGENT_HOOKS_H

@@ -2,6 +2,8 @@
  * What the files about sys.monitoring (PEP 669, CPython 3.12 and later) share: the events, the
  * callback object, and the collector's hooks. hooks_monitoring.c installs; monitoring_calls.c and
  * monitoring_lines.c are what is called.
+ *
+ * Threads: the GIL protects everything here.
  */
 #ifndef FM_AGENT_MONITORING_H
 #define FM_AGENT_MONITORING_H

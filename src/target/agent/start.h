@@ -1,6 +1,10 @@
 /*
  * Starting under `fathom run`: the entry point that the preload library calls, and the facts about
  * the process that every store begins with.
+ *
+ * Threads: starting and describing with the GIL. The run's collector is set once, before the program
+ * runs, and never freed, so that the end of the process, which comes from any thread and without the
+ * GIL, may look at it.
  */
 #ifndef FM_AGENT_START_H
 #define FM_AGENT_START_H

@@ -7,7 +7,8 @@
  * is given to it at the very end. The event "cpython._PySys_ClearAuditHooks" is raised just before
  * the blocks are freed, so that is where an allocator is put in front that knows our block.
  *
- * Threads: the constructor adds; the last thread of the interpreter clears.
+ * Threads: the constructor adds; the thread that ends the interpreter clears. Others may be
+ * allocating then: one pointer of the allocator changes, and both values of it will do.
  */
 #include "target/preload/preload.h"
 

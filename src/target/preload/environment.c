@@ -5,7 +5,8 @@
  * (sanitizers insist on it). So "LD_PRELOAD=X" becomes "LD_PRELOAD=X:library", and no LD_PRELOAD at all becomes
  * "LD_PRELOAD=library"; cleaning turns each back into what it was, an empty one included.
  *
- * Only functions that are safe between vfork and exec.
+ * Only functions that are safe between vfork and exec. `environ` is read, as exec itself reads it, and
+ * changed only by the constructor.
  */
 #include "target/preload/preload.h"
 

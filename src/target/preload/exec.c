@@ -7,6 +7,9 @@
  * and, in system.c and popen.c, system and popen. The real functions are looked up by the constructor, because
  * looking up is not safe between vfork and exec; only a call from another library's constructor,
  * before ours, looks them up late.
+ *
+ * Threads: any, also in a child of vfork, which shares our memory. Nothing is kept but the real
+ * functions.
  */
 #include "target/preload/preload.h"
 
