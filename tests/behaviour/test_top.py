@@ -221,7 +221,7 @@ def test_pause_holds_the_screen_while_sampling_goes_on(terminal, program):
     time.sleep(1)  # five pictures, if it did not hold
     assert t.screen() == before
     t.keys("Space")
-    after = t.wait(r"^(?!.*PAUSED).*wait for the GIL.*last [1-9]")
+    after = t.wait(r"^(?!.*PAUSED).*wait for the GIL.*last ")
     assert samples(after) > samples(before)
 
 
