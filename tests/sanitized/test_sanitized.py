@@ -106,7 +106,7 @@ def test_shells(python, way, tmp_path):
     expect_as_plain(tmp_path, python, ["--calls"], [SHELLS, way])
 
 
-@pytest.mark.parametrize("way", ["subprocess", "c_popen", "fork", "spawn_pool"])
+@pytest.mark.parametrize("way", ["subprocess", "c_popen", "fork"])
 def test_children(way, tmp_path):
     if NAME == "tsan":
         pytest.skip("no thread has a part in it")
