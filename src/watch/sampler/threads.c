@@ -256,6 +256,14 @@ static bool is_same(const struct fm_watched_thread *th, const struct listed_stat
            th->look.interp == found->interp;
 }
 
+/* In a child the state of the thread that forked has the parent's number until Python has noted the
+ * new one; to the kernel it was the same thread all the time. */
+static bool is_renumbered(const struct fm_watched_thread *th, const struct listed_state *found,
+                          pid_t tid)
+{
+    return th->ident == found->ident && th->look.interp == found->interp && tid && th->tid == tid;
+}
+
 /* Which thread of the kernel each state belongs to: asked only if one is new. One thread may have a
  * state in each interpreter. */
 static struct fm_thread_id *ids_of(struct fm_target *t, const struct listing *list)
@@ -292,6 +300,11 @@ static void take_found(struct fm_target *t, struct listing *list, bool *seen)
             continue;
         }
         ids = ids ? ids : ids_of(t, list);
+        if (place && is_renumbered(t->live.data[*place], found, ids[i].tid)) {
+            t->live.data[*place]->native = found->native;
+            seen[*place] = true;
+            continue;
+        }
         if (found->begun && ids[i].tid)
             add_thread(t, found, ids[i].tid, list->now_ns);
         else
