@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,7 @@ PACKAGE = str(Path(FATHOM).resolve().parent / "python")
 
 
 def pytest_sessionstart(session):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup all programs here would ignore it
     missing = pythons.missing()
     if missing:
         pytest.exit(f"required Pythons are not here: {' '.join(missing)}", returncode=3)
