@@ -343,6 +343,26 @@ static void test_without_texts(void **state)
     close(fd);
 }
 
+/* A file that is cut off lacks source text before it lacks anything else. */
+static void test_texts_come_last(void **state)
+{
+    (void)state;
+    uint64_t len;
+    int fd = saved_one(&len);
+    struct fm_reader reader;
+    struct fm_block block;
+    bool texts = false;
+    assert_int_equal(fm_reader_init_fd(&reader, fd, len, NULL), 0);
+    while (fm_reader_next(&reader, &block)) {
+        if (texts)
+            assert_true(block.type == FM_BLOCK_SOURCES || block.type == FM_BLOCK_END);
+        texts = texts || block.type == FM_BLOCK_TEXTS;
+    }
+    assert_true(texts);
+    fm_reader_release(&reader);
+    close(fd);
+}
+
 /* What one file says when it is read from a descriptor and from memory, cut off and damaged. */
 static void test_descriptor_as_memory(void **state)
 {
@@ -503,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_many_profiles),
         cmocka_unit_test(test_many_tables),
         cmocka_unit_test(test_without_texts),
+        cmocka_unit_test(test_texts_come_last),
         cmocka_unit_test(test_descriptor_as_memory),
         cmocka_unit_test(test_huge_file),
         cmocka_unit_test(test_shrinking_file),

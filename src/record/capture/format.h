@@ -51,8 +51,8 @@ enum fm_block_type {
     FM_BLOCK_METRICS = 7,    /* table: name str, unit str, how to combine (enum fm_metric_kind) */
     FM_BLOCK_VALUES = 8,     /* first node, nodes, metrics, then each metric's number, then a column
                                of signed values for each; values of one node add up */
-    FM_BLOCK_SOURCES = 9,    /* table: file str, state, text str (before 1.3), mtime ns, bytes, text
-                                str (of TEXTS) */
+    FM_BLOCK_SOURCES = 9,    /* table: file str, state, text str (before 1.3), mtime ns, bytes,
+                                number in TEXTS */
     FM_BLOCK_NOTES = 10,     /* table: process + 1 or 0, kind str, number, text str */
     FM_BLOCK_FLAT_ROWS = 11, /* table, of a profile that came without a tree (pstats): function,
                                  then signed: calls, primitive, resumes, self, total, min, max,
@@ -71,7 +71,8 @@ enum fm_block_type {
                             then signed: samples, ns */
     FM_BLOCK_WAITS = 20, /* table: process + 1 or 0, function, line, state, detail str, then signed:
                             samples, ns */
-    FM_BLOCK_TEXTS = 21, /* as STRINGS: source text, which a reader may do without */
+    FM_BLOCK_TEXTS =
+        21, /* as STRINGS, with its own numbers: source text, which one may do without */
 };
 
 #endif

@@ -56,7 +56,7 @@ uint32_t fm_loader_process(struct fm_loader *l, uint64_t id)
 
 /* ---- blocks: each returns false if the block makes no sense ---- */
 
-static bool load_strings(struct fm_loader *l, struct fm_cursor *c)
+static bool load_strings(struct fm_loader *l, struct fm_cursor *c, struct fm_renumber *ids)
 {
     uint64_t first = fm_cursor_varint(c);
     uint64_t count = fm_cursor_varint(c);
@@ -67,13 +67,13 @@ static bool load_strings(struct fm_loader *l, struct fm_cursor *c)
     for (uint64_t i = 0; i < count; i++)
         fm_cursor_bytes(&look, fm_cursor_varint(&look));
     l->table.first = (uint32_t)first;
-    if (look.failed || !fm_loader_is_new(l, &l->strings))
+    if (look.failed || !fm_loader_is_new(l, ids))
         return false;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t len = fm_cursor_varint(c);
         const uint8_t *bytes = fm_cursor_bytes(c, len);
         uint32_t string = len ? fm_strings_add(l->p->strings, bytes, (size_t)len) : 0;
-        fm_renumber_add(&l->strings, (uint32_t)(first + i), string);
+        fm_renumber_add(ids, (uint32_t)(first + i), string);
     }
     return true;
 }
@@ -244,7 +244,11 @@ static uint32_t load_text(struct fm_loader *l, uint32_t row)
     uint64_t among_strings = fm_loader_cell(l, row, 2), text = fm_loader_cell(l, row, 5);
     if (among_strings)
         return fm_loader_string(l, among_strings);
-    return l->parts & FM_FILE_TEXTS ? fm_loader_string(l, text) : 0;
+    uint32_t string = text ? fm_loader_id(&l->texts, text) : 0;
+    if (string != FM_NONE)
+        return string;
+    l->lost_names += l->parts & FM_FILE_TEXTS ? 1 : 0;
+    return 0;
 }
 
 static bool load_sources(struct fm_loader *l, struct fm_cursor *c)
@@ -344,8 +348,9 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
     struct fm_cursor c = fm_cursor_over(block->data, block->len);
     switch (block->type) {
     case FM_BLOCK_STRINGS:
+        return load_strings(l, &c, &l->strings);
     case FM_BLOCK_TEXTS:
-        return load_strings(l, &c);
+        return load_strings(l, &c, &l->texts);
     case FM_BLOCK_RUN:
         return load_facts(l, &c);
     case FM_BLOCK_PROCESSES:
@@ -420,6 +425,7 @@ static void note_damage(struct fm_loader *l, const struct fm_reader *reader)
 static void loader_release(struct fm_loader *l)
 {
     fm_renumber_release(&l->strings);
+    fm_renumber_release(&l->texts);
     fm_renumber_release(&l->functions);
     fm_renumber_release(&l->processes);
     fm_renumber_release(&l->threads);

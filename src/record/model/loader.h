@@ -17,7 +17,7 @@
 struct fm_loader {
     struct fm_profile *p;
     unsigned parts; /* enum fm_file_part: what was asked for */
-    struct fm_renumber strings, functions, processes, threads, nodes, lines;
+    struct fm_renumber strings, texts, functions, processes, threads, nodes, lines;
     struct fm_map metrics;           /* number in the file → enum fm_metric */
     struct fm_columns table;         /* being read */
     struct fm_map flat_rows;         /* function → row of the ready-made table */

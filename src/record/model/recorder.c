@@ -25,6 +25,8 @@ struct fm_recorder *fm_recorder_new(int fd, bool compress)
     struct fm_recorder *r = fm_calloc(1, sizeof *r);
     r->compressor = compress ? fm_compressor_new() : NULL;
     r->known = fm_profile_new();
+    r->names.known = r->known->strings;
+    r->texts.known = fm_strings_new();
     fm_writer_init(&r->writer, fd);
     r->failed = fm_writer_start(&r->writer);
     return r;
@@ -39,6 +41,7 @@ void fm_recorder_free(struct fm_recorder *r)
     fm_buffer_release(&r->block);
     fm_buffer_release(&r->names.bytes);
     fm_buffer_release(&r->texts.bytes);
+    fm_strings_free(r->texts.known);
     for (int i = 0; i < FM_TABLES; i++)
         fm_rows_release(&r->tables[i]);
     for (int m = 0; m < FM_METRIC_COUNT; m++)
@@ -72,16 +75,6 @@ static void write_strings(struct fm_recorder *r, struct fm_new_strings *strings,
     write_block(r, type);
     fm_buffer_clear(&strings->bytes);
     strings->count = 0;
-}
-
-/* Numbers increase through the file, so what came before is written first. */
-static void write_all_strings(struct fm_recorder *r)
-{
-    bool texts_first = r->texts.count && r->texts.first < r->names.first;
-    if (texts_first)
-        write_strings(r, &r->texts, FM_BLOCK_TEXTS);
-    write_strings(r, &r->names, FM_BLOCK_STRINGS);
-    write_strings(r, &r->texts, FM_BLOCK_TEXTS);
 }
 
 /* Columns of values of the nodes first … first + count − 1: one block, there or not there together. */
@@ -152,11 +145,13 @@ static void write_late(struct fm_recorder *r)
 
 void fm_recorder_write(struct fm_recorder *r)
 {
-    write_all_strings(r);
+    write_strings(r, &r->names, FM_BLOCK_STRINGS);
     for (int i = 0; i < FM_TABLES; i++) {
         struct fm_rows *rows = &r->tables[i];
         uint32_t count = rows->count;
         uint64_t first = rows->first;
+        if (i == FM_TABLE_SOURCES)
+            write_strings(r, &r->texts, FM_BLOCK_TEXTS);
         if (count) {
             fm_rows_take(rows, &r->block);
             write_block(r, block_types[i]);
@@ -212,31 +207,44 @@ int fm_recorder_end(struct fm_recorder *r, struct fm_error *err)
 
 /* ---- strings ---- */
 
-static uint32_t add_string(struct fm_recorder *r, struct fm_new_strings *strings, const void *bytes,
-                           size_t len)
+/* Is there room among the strings that wait? */
+static bool fits(const struct fm_new_strings *strings, size_t len)
 {
-    if (len > STRING_MAX_BYTES) {
-        len = STRING_MAX_BYTES;
+    return !strings->count || strings->bytes.len + len <= BLOCK_BYTES;
+}
+
+/* The string's number, and whether it is new and has to be written. */
+static uint32_t number_of(struct fm_recorder *r, struct fm_new_strings *strings, const void *bytes,
+                          size_t *len, bool *is_new)
+{
+    if (*len > STRING_MAX_BYTES) {
+        *len = STRING_MAX_BYTES;
         r->cut_strings++;
     }
-    uint32_t before = fm_strings_count(r->known->strings);
-    uint32_t number = fm_strings_add(r->known->strings, bytes, len);
-    if (number < before)
-        return number;
-    /* A block of strings numbers them without a gap. */
-    bool gap = strings->count && strings->first + strings->count != number;
-    if (gap || (strings->count && strings->bytes.len + len > BLOCK_BYTES))
-        write_all_strings(r);
+    uint32_t before = fm_strings_count(strings->known);
+    uint32_t number = fm_strings_add(strings->known, bytes, *len);
+    *is_new = number == before;
+    return number;
+}
+
+static void add_string(struct fm_new_strings *strings, uint32_t number, const void *bytes,
+                       size_t len)
+{
     if (!strings->count++)
         strings->first = number;
     fm_buffer_add_varint(&strings->bytes, len);
     fm_buffer_add(&strings->bytes, bytes, len);
-    return number;
 }
 
 uint32_t fm_recorder_string(struct fm_recorder *r, const void *bytes, size_t len)
 {
-    return add_string(r, &r->names, bytes, len);
+    bool is_new;
+    uint32_t number = number_of(r, &r->names, bytes, &len, &is_new);
+    if (is_new && !fits(&r->names, len))
+        write_strings(r, &r->names, FM_BLOCK_STRINGS);
+    if (is_new)
+        add_string(&r->names, number, bytes, len);
+    return number;
 }
 
 uint32_t fm_recorder_text(struct fm_recorder *r, const char *text)
@@ -246,7 +254,13 @@ uint32_t fm_recorder_text(struct fm_recorder *r, const char *text)
 
 uint32_t fm_recorder_source_text(struct fm_recorder *r, const void *bytes, size_t len)
 {
-    return add_string(r, &r->texts, bytes, len);
+    bool is_new;
+    uint32_t number = number_of(r, &r->texts, bytes, &len, &is_new);
+    if (is_new && !fits(&r->texts, len))
+        fm_recorder_write(r);
+    if (is_new)
+        add_string(&r->texts, number, bytes, len);
+    return number;
 }
 
 /* ---- functions, processes, threads ---- */

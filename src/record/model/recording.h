@@ -5,7 +5,8 @@
  * Invariants:
  *  1. `known` holds every string, function, source and fact that was given; ids in it are the numbers
  *     of the file.
- *  2. Rows wait in `tables`, in the order of FM_RECORDER_TABLES; a row refers only to rows of tables
+ *  2. Names are written before all tables, source text right before the table that names it: the
+ *     last, so that a file that is cut off lacks text rather than numbers. Rows wait in `tables`, in the order of FM_RECORDER_TABLES; a row refers only to rows of tables
  *     before its own, or to earlier rows of its own. So writing all tables in order is always right.
  *  3. The values of the nodes that wait are in `stretch`, one column per metric; those of nodes that
  *     were written before are in `late`.
@@ -41,8 +42,9 @@ struct fm_late_value {
     int64_t value;
 };
 
-/* Strings that wait: names, or source text. */
+/* Strings of one numbering, names or source text: all that are known, and those that wait. */
 struct fm_new_strings {
+    struct fm_strings *known;
     struct fm_buffer bytes;
     uint32_t first, count;
 };
