@@ -92,6 +92,7 @@ static int convert(const struct convert_request *q, char *const *files, struct f
     struct fm_profile *p = fm_inputs_open(files, format == &fm_format_pstats, FM_FILE_ALL, err);
     if (!p)
         return err->status;
+    fm_inputs_warn("convert", p);
     if (q->redact)
         fm_redact(p);
     int status = q->metric ? fm_profile_weigh(p, q->metric, err) : 0;

@@ -1,8 +1,10 @@
 /* Opening recordings; see inputs.h. */
 #include "commands/inputs.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
+#include "base/clean.h"
 #include "base/memory.h"
 #include "record/formats/format.h"
 #include "record/model/edit.h"
@@ -59,4 +61,32 @@ struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, unsigned p
         fm_profile_free(p);
     }
     return sum;
+}
+
+static bool is_lack(const struct fm_profile *p, const struct fm_note *note)
+{
+    const char *kind = fm_profile_text(p, note->kind);
+    return strcmp(kind, "cut-off") == 0 || strcmp(kind, "damaged") == 0;
+}
+
+const char *fm_inputs_lack(const struct fm_profile *p)
+{
+    for (size_t i = 0; i < p->notes.len; i++)
+        if (is_lack(p, &p->notes.data[i]))
+            return fm_profile_text(p, p->notes.data[i].text);
+    return NULL;
+}
+
+void fm_inputs_warn(const char *verb, const struct fm_profile *p)
+{
+    for (size_t i = 0; i < p->notes.len; i++) {
+        const struct fm_note *note = &p->notes.data[i];
+        if (!is_lack(p, note))
+            continue;
+        if (note->count > 1)
+            fm_clean_say(stderr, "fathom %s: %llu %s", verb, (unsigned long long)note->count,
+                         fm_profile_text(p, note->text));
+        else
+            fm_clean_say(stderr, "fathom %s: %s", verb, fm_profile_text(p, note->text));
+    }
 }

@@ -17,6 +17,12 @@
 struct fm_profile *fm_inputs_open(char *const *files, bool as_pstats, unsigned parts,
                                   struct fm_error *err);
 
+/* Say on stderr what a cut-off or damaged recording lacks, for outputs that have no place for it. */
+void fm_inputs_warn(const char *verb, const struct fm_profile *p);
+
+/* The note that says so, or NULL if the recording is whole. */
+const char *fm_inputs_lack(const struct fm_profile *p);
+
 /* Did the launcher of this recording die before it could gather the processes? */
 bool fm_inputs_unfinished(const struct fm_profile *p);
 

@@ -200,7 +200,9 @@ static void join_unprofiled(struct fm_profile *into, int folder, const struct st
     process.parent_pid = (uint32_t)strtoul(fm_profile_text(into, parent), NULL, 10);
     uint32_t index = fm_profile_process(into, &process);
     fm_profile_note(into, index, "unprofiled", 1,
-                    reason ? fm_profile_text(into, reason) : "no agent for this Python");
+                    reason ? fm_profile_text(into, reason)
+                    : len  ? "no agent for this Python"
+                           : "there was no room in the folder of the run, not even for the reason");
 }
 
 /* How the process ended that had the number `pid` at `start_ns`: of several processes of one number

@@ -69,7 +69,12 @@ static bool take_flags(struct fm_buffer *out, struct word word, const char **at)
 {
     size_t n = 1;
     if (word.text[1] == '-') {
+        static const char with_value[] = "--check-hash-based-pycs"; /* the only one of Python's */
         add_word(out, (struct word){ word.text, strcspn(word.text, "= ") });
+        if (word.len == strlen(with_value) && strncmp(word.text, with_value, word.len) == 0) {
+            next_word(at);
+            add_hidden(out);
+        }
         return true;
     }
     while (n < word.len && !strchr("cmXW", word.text[n]))
@@ -124,7 +129,8 @@ void fm_redact(struct fm_profile *p)
     }
     size_t kept = 0;
     for (size_t i = 0; i < p->sources.len; i++)
-        if (strcmp(fm_profile_text(p, p->sources.data[i].file), "<string>") != 0)
+        if (strcmp(fm_profile_text(p, p->sources.data[i].file), "<string>") != 0 &&
+            p->sources.data[i].state != FM_SOURCE_GENERATED)
             p->sources.data[kept++] = p->sources.data[i];
     p->sources.len = kept;
     fm_profile_fact(p, FM_REDACT_FACT, "the arguments of command lines");

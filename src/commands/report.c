@@ -77,10 +77,10 @@ static int fail_without_lines(const struct fm_profile *p, const struct fm_report
             return fm_error_set(err, FM_UNSUPPORTED, "%s holds no lines: %s", o->files[0],
                                 fm_profile_text(p, p->notes.data[i].text));
     }
-    return fm_error_set(err, FM_UNSUPPORTED,
-                        "%s holds no lines: nothing was recorded line by line, which `fathom run "
-                        "--lines` does",
-                        o->files[0]);
+    const char *lack = fm_inputs_lack(p);
+    return fm_error_set(
+        err, FM_UNSUPPORTED, "%s holds no lines: %s", o->files[0],
+        lack ? lack : "nothing was recorded line by line, which `fathom run --lines` does");
 }
 
 /* Nothing was sampled: say so. */

@@ -59,6 +59,7 @@ static int convert_file(const char *path, const char *name, struct fm_contents *
     struct fm_profile *p = fm_inputs_open(one, false, FM_FILE_ALL, err);
     if (!p)
         return err->status;
+    fm_inputs_warn("view", p);
     fm_sources_embed(p);
     int status = fm_contents_add(contents, name, p, err);
     fm_profile_free(p);

@@ -277,3 +277,21 @@ def test_damaged(converted, tmp_path):
     assert "profile 0: sample 0: it has a frame that does not exist" in fails(5, "report", bad)
     bad.write_bytes(gzip.compress(b"hello"))
     assert "in no format" in fails(4, "report", bad)
+
+
+def test_lprof_has_samples_as_hits(recording, tmp_path):
+    """line_profiler divides the time of a line by its hits."""
+    assert fathom("convert", recording, "-o", tmp_path / "a.lprof").returncode == 0
+    back = json.loads(fathom("report", "--json", "--lines", tmp_path / "a.lprof").stdout)
+    rows = [row for function in back["functions"] for row in function["lines"]]
+    assert rows and all(row["hits"] > 0 for row in rows)
+    assert sum(row["hits"] for row in rows) == 1000
+
+
+def test_a_cut_off_recording_is_said_to_be_one(recording, tmp_path):
+    whole = Path(recording).read_bytes()
+    (tmp_path / "cut.fathom").write_bytes(whole[:len(whole) * 3 // 4])
+    for words in (("convert", "cut.fathom", "-o", "cut.prof"), ("graph", "cut.fathom", "-o", "cut.dot"),
+                  ("view", "cut.fathom", "-o", "cut.html")):
+        done = fathom(*words, cwd=tmp_path)
+        assert b"the recording ends early" in done.stderr, words

@@ -432,6 +432,18 @@ def test_samples_beside_calls_and_lines(python, tmp_path):
     assert called["hits"] == 2 * 3
 
 
+def test_callgrind_of_samples_beside_calls(tmp_path):
+    """The times of samples are not added to exact ones, and what Fathom itself ran is not in it."""
+    path = tmp_path / "o.fathom"
+    done = launch.run(COMBINED, output=path, collectors=("--sample", "--calls", "--lines=work"))
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    assert launch.fathom("convert", path, "-o", tmp_path / "o.callgrind").returncode == 0
+    functions = recordings.report(path, "-n", "all")["functions"]
+    back = recordings.report(tmp_path / "o.callgrind", "-n", "all")["functions"]
+    assert sum(row["self_ns"] for row in back) == sum(row["self_ns"] for row in functions)
+    assert all(row["file"] != "<fathom>" for row in functions + back)
+
+
 def test_reports_of_samples_beside_calls(python, tmp_path):
     """Every report uses what is there: calls with their states, lines and processor time of the samples."""
     path = tmp_path / "o.fathom"

@@ -404,6 +404,32 @@ static void test_nothing_and_nothing(void **state)
     fm_profile_free(samples);
 }
 
+/* What the agent ran to measure itself is not the program's. */
+static void test_own_code_is_left_out(void **state)
+{
+    (void)state;
+    struct fm_profile *into = fm_profile_new(), *from = fm_profile_new();
+    fx_node(into, process(into, 7, 100, 0, false), "main", 1, 5 * MS);
+    uint32_t top = sampled_node(from, process(from, 7, 100, 0, true), "main", 2, 5);
+    uint32_t name = fm_profile_string(from, "c_call");
+    struct fm_function own = { .name = name, .qualname = name };
+    own.file = fm_profile_string(from, "<fathom>");
+    uint32_t func = fm_profile_function(from, &own), node = fm_profile_node(from, top, func);
+    fm_profile_add(from, FM_METRIC_SAMPLES, node, 3);
+    fm_lines_add(&from->lines, 0, func, 6, false)->samples = 3;
+    fm_vec_push(&from->samples.spots, ((struct fm_spot){ .func = func, .line = 6, .samples = 3 }));
+    fm_vec_push(&from->samples.waits, ((struct fm_wait){ .func = func, .line = 6, .samples = 3 }));
+    sampled_node(from, node, "called", 1, 1);
+    fm_profile_join_samples(into, from);
+    assert_int_equal(into->nodes.len, 3); /* the root, main and what was called below */
+    expect_samples(into, fx_child(into, into->threads.data[0].root, "main"), 2);
+    assert_int_equal(into->lines.rows.len + into->samples.spots.len + into->samples.waits.len, 0);
+    for (size_t i = 0; i < into->functions.len; i++)
+        assert_string_not_equal(fm_profile_text(into, into->functions.data[i].name), "c_call");
+    fm_profile_free(from);
+    fm_profile_free(into);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_spots_waits_and_notes),
         cmocka_unit_test(test_nothing_and_nothing),
+        cmocka_unit_test(test_own_code_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,8 +253,9 @@ static bool report_unprofiled(const struct fm_profile *p)
             continue;
         }
         const struct fm_process *process = &p->processes.data[note->process];
-        fm_clean_say(stderr, "fathom run: process %u was not profiled: %s (%s)", process->pid,
-                     fm_profile_text(p, note->text), fm_profile_text(p, process->exe));
+        const char *exe = fm_profile_text(p, process->exe);
+        fm_clean_say(stderr, "fathom run: process %u was not profiled: %s%s%s%s", process->pid,
+                     fm_profile_text(p, note->text), *exe ? " (" : "", exe, *exe ? ")" : "");
     }
     if (more)
         fm_clean_say(stderr, "fathom run: %zu more processes were not profiled", more);

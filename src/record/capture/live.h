@@ -31,6 +31,7 @@
 
 #define FM_LIVE_MAGIC             "FATHOMLV"
 #define FM_LIVE_VERSION           1
+#define FM_LIVE_OWN_FILE          "<fathom>" /* the "file" of code that the agent runs itself */
 #define FM_LIVE_PAGE              4096u
 #define FM_LIVE_SUFFIX            ".live"       /* PID.N.live   a profiled process */
 #define FM_LIVE_MORE_SUFFIX       ".more"       /* PID.N.live.more */

@@ -153,11 +153,20 @@ static void make_flat(struct callgrind_saver *s)
         s->calls[s->edges_of[s->flat->edges.data[i].caller + 1]++] = i;
 }
 
+/* Is its time that of samples beside exact times, to which it must not be added? */
+static bool is_sampled_beside(const struct fm_profile *p, const struct fm_line *row)
+{
+    return !row->hits && row->samples && row->process < p->processes.len &&
+           p->processes.data[row->process].calls;
+}
+
 static void make_lines(struct callgrind_saver *s)
 {
     const struct fm_profile *p = s->p;
     for (size_t i = 0; i < p->lines.rows.len; i++) {
         const struct fm_line *row = &p->lines.rows.data[i];
+        if (is_sampled_beside(p, row))
+            continue;
         struct fm_line *copy = fm_lines_add(&s->lines, FM_NONE, row->func, row->line, false);
         bool inclusive = p->lines.unit_s > 0 && row->process == FM_NONE && !row->self_ns;
         copy->self_ns = inclusive ? row->total_ns : row->self_ns;

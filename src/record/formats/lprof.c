@@ -274,9 +274,12 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
                             "there are no lines in it (fathom run --lines records them)");
     for (size_t i = 0; i < p->lines.rows.len; i++) {
         const struct fm_line *row = &p->lines.rows.data[i];
+        int64_t hits = row->hits > 0 ? row->hits : row->samples;
+        if (hits <= 0) /* line_profiler divides by them */
+            continue;
         uint32_t place = place_at(&places, p, row->func);
         struct fm_line *copy = fm_lines_add(&table, FM_NONE, place, row->line, false);
-        copy->hits = row->hits;
+        copy->hits = hits;
         copy->total_ns = row->total_ns;
     }
     for (size_t i = 0; i < p->lines.marked.len; i++)

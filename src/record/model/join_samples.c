@@ -1,13 +1,16 @@
 /* Samples beside exact numbers; see join_samples.h. */
 #include "record/model/join_samples.h"
 
+#include <string.h>
+
 #include "base/map.h"
+#include "record/capture/live.h"
 #include "record/model/tree.h"
 
 struct sample_join {
     struct fm_profile *into;
     const struct fm_profile *from;
-    uint32_t *functions; /* of `from` → of `into` */
+    uint32_t *functions; /* of `from` → of `into`; FM_NONE: what the agent ran, not the program */
     uint32_t *processes;
     uint32_t *threads;
     uint32_t first_new;        /* processes of `into` from here on were only sampled */
@@ -105,6 +108,9 @@ static void join_functions(struct sample_join *u)
 {
     for (size_t i = 0; i < u->from->functions.len; i++) {
         struct fm_function f = u->from->functions.data[i];
+        u->functions[i] = FM_NONE;
+        if (strcmp(fm_profile_text(u->from, f.file), FM_LIVE_OWN_FILE) == 0)
+            continue;
         f.name = string_of(u, f.name);
         f.qualname = string_of(u, f.qualname);
         f.file = string_of(u, f.file);
@@ -158,9 +164,12 @@ static void join_trees(struct sample_join *u)
     for (uint32_t i = 0; i < from->nodes.len; i++) {
         const struct fm_node *node = &from->nodes.data[i];
         uint32_t thread = u->threads[node->thread];
-        if (node->parent == FM_NONE)
+        if (node->parent == FM_NONE) {
             place[i] = u->into->threads.data[thread].root;
-        else
+        } else if (u->functions[node->func] == FM_NONE) {
+            place[i] = place[node->parent];
+            continue;
+        } else
             place[i] = fm_tree_child(&u->tree, place[node->parent], u->functions[node->func]);
         for (int m = 0; m < FM_METRIC_COUNT; m++)
             if (!is_exact(u, thread) || fm_metric_info((enum fm_metric)m)->origin == FM_SAMPLED)
@@ -181,6 +190,8 @@ static void join_lines(struct sample_join *u)
     for (size_t i = 0; i < u->from->lines.rows.len; i++) {
         const struct fm_line *row = &u->from->lines.rows.data[i];
         uint32_t process = u->processes[row->process], func = u->functions[row->func];
+        if (func == FM_NONE)
+            continue;
         struct fm_line *line = fm_lines_add(&u->into->lines, process, func, row->line, false);
         line->samples = row->samples;
         for (int k = 0; k < FM_STATE_COUNT; k++)
@@ -200,14 +211,16 @@ static void join_tables(struct sample_join *u)
         struct fm_spot spot = u->from->samples.spots.data[i];
         spot.process = u->processes[spot.process];
         spot.func = u->functions[spot.func];
-        fm_vec_push(&u->into->samples.spots, spot);
+        if (spot.func != FM_NONE)
+            fm_vec_push(&u->into->samples.spots, spot);
     }
     for (size_t i = 0; i < u->from->samples.waits.len; i++) {
         struct fm_wait wait = u->from->samples.waits.data[i];
         wait.process = u->processes[wait.process];
         wait.func = u->functions[wait.func];
         wait.detail = string_of(u, wait.detail);
-        fm_vec_push(&u->into->samples.waits, wait);
+        if (wait.func != FM_NONE)
+            fm_vec_push(&u->into->samples.waits, wait);
     }
     fm_samples_sort(&u->into->samples);
 }

@@ -51,7 +51,7 @@ static const char loops[] =
 static PyObject *compile_loops(void)
 {
     PyObject *globals = PyDict_New();
-    PyObject *code = globals ? Py_CompileString(loops, "<fathom>", Py_file_input) : NULL;
+    PyObject *code = globals ? Py_CompileString(loops, FM_LIVE_OWN_FILE, Py_file_input) : NULL;
     PyObject *done = code ? PyEval_EvalCode(code, globals, globals) : NULL;
     if (!done)
         Py_CLEAR(globals);

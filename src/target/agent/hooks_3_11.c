@@ -387,7 +387,7 @@ static bool hook_sees_everything(void)
                                   "loop(C())\n";
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     PyObject *globals = PyDict_New();
-    PyObject *code = globals ? Py_CompileString(program, "<fathom>", Py_file_input) : NULL;
+    PyObject *code = globals ? Py_CompileString(program, FM_LIVE_OWN_FILE, Py_file_input) : NULL;
     probe_count = 0;
     _PyInterpreterState_SetEvalFrameFunc(interpreter, on_probe);
     PyObject *done = code ? PyEval_EvalCode(code, globals, globals) : NULL;
