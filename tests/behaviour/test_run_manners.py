@@ -50,6 +50,14 @@ def test_code(python, tmp_path):
     assert compare(python, ["-c", code, "x", "-m"], tmp_path, cwd=launch.PROGRAMS) == {}
 
 
+def test_numbers_beside_code(python, tmp_path):
+    """The agent keeps some there, too: the program's own are freed, and nothing else by its function."""
+    program = launch.program("code_extra.py")
+    assert compare(python, [program], tmp_path) == {}
+    done = launch.plain(python, program)
+    assert sorted(filter(None, json.loads(done.stdout)["freed"])) == list(range(1000, 1006))
+
+
 def test_stdin(python, tmp_path):
     with open(MANNERS, encoding="utf-8") as file:
         text = file.read()

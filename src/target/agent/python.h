@@ -57,13 +57,23 @@ static inline Py_ssize_t fm_python_code_extra_request(freefunc free_it)
 #endif
 }
 
+/* CPython makes room for everybody who has asked for a slot, and frees what is in each with its
+ * owner's function, NULL too: others would hear of code objects that they never marked, at the end
+ * of the interpreter even after they are gone. So the record ends with our slot, unless others
+ * wrote beyond it; CPython makes it longer when they do. */
 static inline int fm_python_code_extra_set(PyCodeObject *code, Py_ssize_t index, void *value)
 {
+    struct fm_code_extra *extra = code->co_extra;
+    Py_ssize_t needed = extra && extra->size > index ? extra->size : index + 1;
 #if PY_VERSION_HEX >= 0x030c0000
-    return PyUnstable_Code_SetExtra((PyObject *)code, index, value);
+    int rc = PyUnstable_Code_SetExtra((PyObject *)code, index, value);
 #else
-    return _PyCode_SetExtra((PyObject *)code, index, value);
+    int rc = _PyCode_SetExtra((PyObject *)code, index, value);
 #endif
+    extra = code->co_extra;
+    if (rc == 0 && extra && extra->size > needed && extra->slots[index] == value)
+        extra->size = needed;
+    return rc;
 }
 
 static inline int fm_python_code_extra_works(PyCodeObject *code, Py_ssize_t index)
