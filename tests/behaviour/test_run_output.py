@@ -302,3 +302,15 @@ def test_folder_of_the_run_where_asked(folder, monkeypatch):
 def test_help(folder):
     done = run(folder, "--help")
     assert done.stdout.startswith("usage: fathom run") and done.stderr == ""
+
+
+@pytest.mark.parametrize("how", ["os.replace('t', 'o.fathom')", "shutil.copy('t', 'o.fathom')"])
+def test_a_file_that_the_program_made_meanwhile_stays(how, tmp_path):
+    """It may have the name that was reserved for the recording, which is then kept in the run's folder."""
+    (tmp_path / "app.py").write_text(f"import os, shutil\nopen('t', 'w').write('precious')\n{how}\n")
+    done = launch.fathom("run", "-q", "--calls", "-o", "o.fathom", "app.py", cwd=tmp_path)
+    assert done.returncode == 8 and "written by somebody else" in done.stderr
+    assert (tmp_path / "o.fathom").read_text() == "precious"
+    folder = re.search(r"kept in (\S+);", done.stderr).group(1)
+    assert launch.fathom("merge", folder, "-o", "all.fathom", cwd=tmp_path).returncode == 0
+    assert recordings.report(tmp_path / "all.fathom")["functions"]

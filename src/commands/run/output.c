@@ -148,6 +148,24 @@ static int check_folder(const char *path, struct fm_error *err)
     return 0;
 }
 
+static void remember(struct fm_run_output *output)
+{
+    if (stat(output->path, &output->as_made) < 0)
+        output->as_made = (struct stat){ 0 };
+}
+
+/* Is what has our name now something else than what we made? A program may write its own results
+ * under that name. */
+static bool is_anothers(const struct fm_run_output *output)
+{
+    struct stat now;
+    const struct stat *then = &output->as_made;
+    return output->made && !output->force && stat(output->path, &now) == 0 &&
+           (now.st_dev != then->st_dev || now.st_ino != then->st_ino ||
+            now.st_size != then->st_size || now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != then->st_mtim.tv_nsec);
+}
+
 /* Settle on one path: make it, or see that it can be made. FM_EXISTS asks for the next number. */
 static int settle(struct fm_run_output *output, bool force, const struct fm_profile *facts,
                   struct fm_error *err)
@@ -165,11 +183,12 @@ static int settle(struct fm_run_output *output, bool force, const struct fm_prof
         return fm_error_set(err, FM_CANNOT_WRITE, "%s is not a regular file", output->path);
     if (exists && !force)
         return fm_error_set(err, FM_EXISTS, "%s exists; --force overwrites it", output->path);
-    output->replace = force;
+    output->replace = output->force = force;
     if (exists || output->format)
         return check_folder(output->path, err);
     int rc = make(output->path, facts, err);
     output->made = output->replace = rc == 0;
+    remember(output);
     return rc;
 }
 
@@ -196,16 +215,22 @@ int fm_run_output_open(struct fm_run_output *output, const char *template, bool 
 int fm_run_output_write(struct fm_run_output *output, const struct fm_profile *p,
                         struct fm_error *err)
 {
+    if (is_anothers(output))
+        return fm_error_set(err, FM_EXISTS,
+                            "%s was written by somebody else meanwhile and is not overwritten",
+                            output->path);
     int rc = fm_profile_write(p, output->path, output->format, output->replace, err);
-    if (rc == 0)
+    if (rc == 0) {
         /* What is there now is ours: later writes go over it. */
         output->made = output->written = output->replace = true;
+        remember(output);
+    }
     return rc;
 }
 
 void fm_run_output_cancel(struct fm_run_output *output)
 {
-    if (output->made && !output->written)
+    if (output->made && !output->written && !is_anothers(output))
         unlink(output->path);
     output->made = false;
 }

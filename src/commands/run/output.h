@@ -11,6 +11,7 @@
 #define FM_COMMANDS_RUN_OUTPUT_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -22,7 +23,9 @@ struct fm_run_output {
     const struct fm_format *format; /* NULL: .fathom */
     bool replace;                   /* whatever has that name at the end is ours to replace */
     bool made;                      /* the file exists because we made it … */
-    bool written; /* … and holds a recording, more than the facts of the start */
+    bool written;        /* … and holds a recording, more than the facts of the start */
+    bool force;          /* whatever else has that name may go, too */
+    struct stat as_made; /* the file as we left it */
 };
 
 /* What the letters of a name template stand for. */
