@@ -5,6 +5,7 @@ import textwrap
 
 import pytest
 from conftest import PACKAGE
+import launch
 from launch import plain, run
 
 
@@ -141,3 +142,12 @@ def test_lines_keep_no_code_alive(ends_well):
         gc.collect()
         print("ok" if dead() is None else "kept alive")
     """, "--lines=all")
+
+
+@pytest.mark.parametrize("collectors", [("--lines=all",), ("--calls",), ("--calls", "--lines=all")])
+def test_fork_after_returns_that_nobody_heard_of(python, tmp_path, collectors):
+    """The calls seem open in the child, but their code is gone."""
+    program = launch.program("lost_return.py")
+    alone = plain(python, program)
+    done = run(program, python=python, output=tmp_path / "o.fathom", collectors=collectors)
+    assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout) == (0, "7\n7\n")

@@ -60,11 +60,55 @@ void fm_fork_begin(struct fm_collector *c)
         fm_start_describe_process(c, FM_LIVE_FORKED);
 }
 
+/* The code that really runs in this thread, the newest first: at most `cap` of it. How much there is. */
+static size_t running_code(const void **into, size_t cap)
+{
+    size_t n = 0;
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    while (frame) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        if (n < cap)
+            into[n] = code;
+        n++;
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return n;
+}
+
+/* Is `key` among the running code from place `*at` on, towards the newest? Moves behind it. */
+static bool is_running(const void **code, size_t *at, const void *key)
+{
+    for (size_t i = *at; i-- > 0;) {
+        if (code[i] == key) {
+            *at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A call may be open for us that ended without a word (a trace function raised when it returned):
+ * its code may be gone. So what is not on the thread's stack now is left out. */
 void fm_fork_reopen_calls(struct fm_collector *c, struct fm_agent_thread *t)
 {
     uint64_t now = fm_collector_now(c);
-    for (size_t i = 0; i < c->inherited_len; i++)
-        if (fm_push(c, t, c->inherited[i].func, c->inherited[i].key))
+    struct fm_raised raised = fm_python_put_aside();
+    size_t frames = c->inherited_len ? running_code(NULL, 0) : 0, at = frames;
+    const void **code = frames ? PyMem_RawMalloc(frames * sizeof *code) : NULL;
+    if (code)
+        running_code(code, frames);
+    for (size_t i = 0; i < c->inherited_len; i++) {
+        const struct fm_inherited *call = &c->inherited[i];
+        bool is_c = call->func->flags & FM_LIVE_FUNCTION_C;
+        if (!is_c && !(code && is_running(code, &at, call->key)))
+            continue;
+        if (fm_push(c, t, call->func, call->key))
             fm_opened(t, now);
+    }
+    PyMem_RawFree(code);
+    fm_python_put_back(raised);
     c->inherited_len = 0;
 }
