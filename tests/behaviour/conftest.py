@@ -18,7 +18,10 @@ PACKAGE = str(Path(FATHOM).resolve().parent / "python")
 
 
 def pytest_sessionstart(session):
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup all programs here would ignore it
+    # Under nohup, or in the background of a script, all programs here would ignore these.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     missing = pythons.missing()
     if missing:
         pytest.exit(f"required Pythons are not here: {' '.join(missing)}", returncode=3)
