@@ -38,9 +38,6 @@ static int open_inputs(struct graph_work *w)
     w->p[0] = fm_inputs_open(w->o.compare ? first : w->o.files, false, 0, &w->err);
     if (w->p[0] && w->o.compare)
         w->p[1] = fm_inputs_open(second, false, 0, &w->err);
-    for (int i = 0; i < FM_GRAPH_SIDES; i++)
-        if (w->p[i])
-            fm_inputs_warn("graph", w->p[i]);
     for (int i = 0; i < FM_GRAPH_SIDES && w->o.cpu && w->err.status == 0; i++)
         if (w->p[i] && !fm_samples_keep_states(w->p[i], fm_states_running()))
             fm_error_set(&w->err, FM_UNSUPPORTED,
