@@ -118,8 +118,7 @@ static void make_levels(struct callgrind_saver *s)
     const struct fm_profile *p = s->p;
     s->levels = fm_profile_new();
     for (uint32_t i = 0; i < fm_strings_count(p->strings); i++)
-        fm_strings_add(s->levels->strings, fm_strings_get(p->strings, i),
-                       fm_strings_len(p->strings, i));
+        fm_profile_string_of(s->levels, p, i);
     s->base = fm_malloc((p->functions.len + 1) * sizeof *s->base);
     s->second = fm_malloc((p->functions.len + 1) * sizeof *s->second);
     for (uint32_t f = 0; f < p->functions.len; f++) {

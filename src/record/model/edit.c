@@ -29,7 +29,7 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
 {
     struct fm_profile *copy = fm_profile_new();
     for (uint32_t i = 0; i < fm_strings_count(p->strings); i++)
-        fm_strings_add(copy->strings, fm_strings_get(p->strings, i), fm_strings_len(p->strings, i));
+        fm_profile_string_of(copy, p, i);
     for (size_t i = 0; i < p->functions.len; i++)
         fm_profile_function(copy, &p->functions.data[i]);
     VEC_COPY(&copy->processes, &p->processes);
@@ -46,12 +46,6 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
 }
 
 /* ---- what stands beside the trees ---- */
-
-static uint32_t taken_string(struct fm_profile *into, const struct fm_profile *from, uint32_t id)
-{
-    return fm_strings_add(into->strings, fm_strings_get(from->strings, id),
-                          fm_strings_len(from->strings, id));
-}
 
 static uint32_t moved_process(uint32_t process, uint32_t first_process)
 {
@@ -95,7 +89,7 @@ static void copy_samples(struct fm_profile *to, const struct fm_profile *from,
         struct fm_wait wait = from->samples.waits.data[i];
         wait.func = functions[wait.func];
         wait.process = moved_process(wait.process, first_process);
-        wait.detail = taken_string(to, from, wait.detail);
+        wait.detail = fm_profile_string_of(to, from, wait.detail);
         if (wait.func != FM_NONE)
             fm_vec_push(&to->samples.waits, wait);
     }
@@ -207,9 +201,9 @@ static uint32_t *merge_functions(struct fm_profile *into, const struct fm_profil
     uint32_t *functions = fm_malloc(from->functions.len * sizeof *functions);
     for (size_t i = 0; i < from->functions.len; i++) {
         struct fm_function f = from->functions.data[i];
-        f.name = taken_string(into, from, f.name);
-        f.qualname = taken_string(into, from, f.qualname);
-        f.file = taken_string(into, from, f.file);
+        f.name = fm_profile_string_of(into, from, f.name);
+        f.qualname = fm_profile_string_of(into, from, f.qualname);
+        f.file = fm_profile_string_of(into, from, f.file);
         functions[i] = fm_profile_function(into, &f);
     }
     return functions;
@@ -219,10 +213,10 @@ static void merge_processes(struct fm_profile *into, const struct fm_profile *fr
 {
     for (size_t i = 0; i < from->processes.len; i++) {
         struct fm_process process = from->processes.data[i];
-        process.exe = taken_string(into, from, process.exe);
-        process.command = taken_string(into, from, process.command);
-        process.cwd = taken_string(into, from, process.cwd);
-        process.version = taken_string(into, from, process.version);
+        process.exe = fm_profile_string_of(into, from, process.exe);
+        process.command = fm_profile_string_of(into, from, process.command);
+        process.cwd = fm_profile_string_of(into, from, process.cwd);
+        process.version = fm_profile_string_of(into, from, process.version);
         fm_profile_process(into, &process);
     }
 }
@@ -235,7 +229,7 @@ static void merge_trees(struct fm_profile *into, const struct fm_profile *from,
     for (size_t i = 0; i < from->threads.len; i++) {
         struct fm_thread thread = from->threads.data[i];
         thread.process += first_process;
-        thread.name = taken_string(into, from, thread.name);
+        thread.name = fm_profile_string_of(into, from, thread.name);
         fm_profile_thread_rootless(into, &thread);
     }
     fm_profile_reserve(into, into->nodes.len + from->nodes.len);
@@ -279,8 +273,8 @@ static void merge_sources(struct fm_profile *into, const struct fm_profile *from
     for (size_t i = 0; i < from->sources.len; i++) {
         struct fm_source source = from->sources.data[i];
         bool is_new;
-        source.file = taken_string(into, from, source.file);
-        source.text = taken_string(into, from, source.text);
+        source.file = fm_profile_string_of(into, from, source.file);
+        source.text = fm_profile_string_of(into, from, source.text);
         fm_map_at(&known, fm_map_pair(source.file, source.text), (uint32_t)into->sources.len,
                   &is_new);
         if (is_new)
@@ -304,8 +298,8 @@ void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
         struct fm_note note = from->notes.data[i];
         if (note.process != FM_NONE)
             note.process += first_process;
-        note.kind = taken_string(into, from, note.kind);
-        note.text = taken_string(into, from, note.text);
+        note.kind = fm_profile_string_of(into, from, note.kind);
+        note.text = fm_profile_string_of(into, from, note.text);
         fm_vec_push(&into->notes, note);
     }
     /* Facts are about one run; of two runs the first says what it was. */

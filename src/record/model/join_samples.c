@@ -18,12 +18,6 @@ struct sample_join {
     struct fm_tree tree;       /* of `into`, C functions passed over */
 };
 
-static uint32_t string_of(struct sample_join *u, uint32_t id)
-{
-    return fm_strings_add(u->into->strings, fm_profile_text(u->from, id),
-                          fm_strings_len(u->from->strings, id));
-}
-
 /* The exact process of the same number that was running at the same time; FM_NONE if none was. Of those
  * that one process was before and after it executed something else, the last that had begun when
  * sampling ended: exact recordings may begin a moment later than samples, and need not know their end. */
@@ -67,10 +61,10 @@ static void join_processes(struct sample_join *u)
             take_numbers(&u->into->processes.data[u->processes[i]], &process);
             continue;
         }
-        process.exe = string_of(u, process.exe);
-        process.command = string_of(u, process.command);
-        process.cwd = string_of(u, process.cwd);
-        process.version = string_of(u, process.version);
+        process.exe = fm_profile_string_of(u->into, u->from, process.exe);
+        process.command = fm_profile_string_of(u->into, u->from, process.command);
+        process.cwd = fm_profile_string_of(u->into, u->from, process.cwd);
+        process.version = fm_profile_string_of(u->into, u->from, process.version);
         u->processes[i] = fm_profile_process(u->into, &process);
     }
 }
@@ -100,7 +94,7 @@ static uint32_t find_thread(struct sample_join *u, size_t i)
         return k;
     }
     sampled.process = process;
-    sampled.name = string_of(u, sampled.name);
+    sampled.name = fm_profile_string_of(u->into, u->from, sampled.name);
     return fm_profile_thread(u->into, &sampled);
 }
 
@@ -111,9 +105,9 @@ static void join_functions(struct sample_join *u)
         u->functions[i] = FM_NONE;
         if (strcmp(fm_profile_text(u->from, f.file), FM_LIVE_OWN_FILE) == 0)
             continue;
-        f.name = string_of(u, f.name);
-        f.qualname = string_of(u, f.qualname);
-        f.file = string_of(u, f.file);
+        f.name = fm_profile_string_of(u->into, u->from, f.name);
+        f.qualname = fm_profile_string_of(u->into, u->from, f.qualname);
+        f.file = fm_profile_string_of(u->into, u->from, f.file);
         u->functions[i] = fm_profile_function(u->into, &f);
     }
 }
@@ -218,7 +212,7 @@ static void join_tables(struct sample_join *u)
         struct fm_wait wait = u->from->samples.waits.data[i];
         wait.process = u->processes[wait.process];
         wait.func = u->functions[wait.func];
-        wait.detail = string_of(u, wait.detail);
+        wait.detail = fm_profile_string_of(u->into, u->from, wait.detail);
         if (wait.func != FM_NONE)
             fm_vec_push(&u->into->samples.waits, wait);
     }

@@ -64,6 +64,12 @@ const char *fm_profile_text(const struct fm_profile *p, uint32_t string)
     return fm_strings_get(p->strings, string);
 }
 
+uint32_t fm_profile_string_of(struct fm_profile *into, const struct fm_profile *from, uint32_t id)
+{
+    return fm_strings_add(into->strings, fm_strings_get(from->strings, id),
+                          fm_strings_len(from->strings, id));
+}
+
 /* ---- functions ---- */
 
 static uint64_t function_hash(const struct fm_function *f)

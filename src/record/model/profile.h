@@ -146,6 +146,8 @@ void fm_profile_free(struct fm_profile *p);
 
 uint32_t fm_profile_string(struct fm_profile *p, const char *text);
 const char *fm_profile_text(const struct fm_profile *p, uint32_t string);
+/* A string of another profile, NUL included, in this one. */
+uint32_t fm_profile_string_of(struct fm_profile *into, const struct fm_profile *from, uint32_t id);
 
 /* The function equal to `f` in kind, line, name, qualname, file and twin; added if new. */
 uint32_t fm_profile_function(struct fm_profile *p, const struct fm_function *f);
