@@ -104,6 +104,26 @@ def test_functions(recording):
                           for s, ms in largest) in line
 
 
+def test_shares_are_of_all_samples(tmp_path):
+    """250 more show no Python frame: 1,250 ms in all, in the report as in every other format."""
+    path = tmp_path / "outside.fathom"
+    subprocess.run([TOOL, path, "250"], check=True, timeout=300)
+    lines = body(run(str(path)))
+    price = next(line for line in lines if "  price  " in line).split()
+    assert price[:3] == ["400", "ms", "32.0"]
+    assert price[3] == "2.6"  # Wilson's interval of 400 of 1,250: 29.5 to 34.6 %
+    assert "250 ms (20.0 %) in no Python function" in lines
+    tree = [line.split() for line in body(run("--tree", str(path)))]
+    assert tree[1] == ["1.100", "s", "88.0", "250", "ms", "1,100", "thread", "100", "MainThread"]
+    assert ["850", "ms", "68.0"] == tree[2][:3]
+    head = as_json(str(path))
+    assert (head["self_ns"], head["outside_ns"]) == (1250 * 10**6, 250 * 10**6)
+    stacks = subprocess.run([FATHOM, "convert", str(path), "--to", "collapsed", "-o", "-"],
+                            capture_output=True, text=True, check=True, timeout=300).stdout
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in stacks.splitlines()) == 1250
+    assert body(run("--spots", str(path)))[0].startswith(" 24.0 % ")  # 300 of 1,250
+
+
 def test_functions_in_80_columns(recording):
     lines = body(run("--width", "80", recording))
     assert all(len(line) <= 80 for line in lines)

@@ -1,7 +1,7 @@
 /*
  * Writes a sampled recording whose every number is known, for the behaviour tests of reports:
  *
- *     tool_sampled OUT.fathom
+ *     tool_sampled OUT.fathom [OUTSIDE]
  *
  * 1,000 samples of 1 ms each, in one process with two threads:
  *
@@ -9,9 +9,12 @@
  *                             ├ fetch 30 python, 200 network
  *                             └ walk 50 python → walk 50 python → price 300 python, 100 c
  *     worker      work 100 gil, 50 lock
+ *
+ * and, if asked for, OUTSIDE more of the main thread that show no Python frame, in C.
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "record/model/file.h"
@@ -178,7 +181,7 @@ static void add_places(struct fm_profile *p, const struct functions *f)
 int main(int argc, char **argv)
 {
     struct fm_error err = FM_ERROR_INIT;
-    if (argc != 2)
+    if (argc != 2 && argc != 3)
         return 2;
     int fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     struct fm_profile *p = fm_profile_new();
@@ -191,6 +194,8 @@ int main(int argc, char **argv)
                            .price = function(p, "price", "/srv/app.py", 3),
                            .work = function(p, "work", "/srv/lib.py", 1) };
     add_trees(p, &f);
+    if (argc == 3)
+        add(p, p->threads.data[0].root, atoi(argv[2]), FM_STATE_C);
     add_places(p, &f);
     source(p, "/srv/app.py", app_source);
     source(p, "/srv/lib.py", lib_source);

@@ -334,6 +334,20 @@ static void fill(struct fm_flat *flat, const struct flat_table *t)
     }
 }
 
+/* What is neither of a function nor of the root of all. */
+static void tell_outside(struct fm_flat *flat, const struct flat_table *t)
+{
+    for (uint32_t f = 0; f < t->o->functions; f++) {
+        const struct fm_flat_row *row = &t->rows[f];
+        if (t->o->is_row[f] || f == t->shape->func[0] || row->self_ns <= 0)
+            continue; /* nobody measured threads as such: only what is below them is known */
+        flat->outside.self_ns = fm_sum(flat->outside.self_ns, row->self_ns);
+        flat->outside.samples = fm_sum(flat->outside.samples, row->samples);
+        for (int s = 0; s < FM_STATE_COUNT; s++)
+            flat->outside.state_ns[s] = fm_sum(flat->outside.state_ns[s], row->state_ns[s]);
+    }
+}
+
 static void tell_columns(struct fm_flat *flat)
 {
     for (int m = 0; m < FM_METRIC_COUNT; m++) {
@@ -417,6 +431,7 @@ struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_s
     t.edge_rows = fm_calloc(t.edges.len + 1, sizeof *t.edge_rows);
     add_metrics(&t);
     fill(flat, &t);
+    tell_outside(flat, &t);
     tell_columns(flat);
     table_release(&t);
     return flat;
@@ -540,11 +555,13 @@ void fm_flat_free(struct fm_flat *flat)
 
 struct fm_flat_total fm_flat_total(const struct fm_flat *flat)
 {
-    struct fm_flat_total sum = { 0, 0, 0 };
+    struct fm_flat_total sum = { .self_ns = flat->outside.self_ns,
+                                 .samples = flat->outside.samples };
     for (size_t i = 0; i < flat->rows.len; i++) {
         sum.calls = fm_sum(sum.calls, flat->rows.data[i].calls);
         sum.primitive = fm_sum(sum.primitive, flat->rows.data[i].primitive);
         sum.self_ns = fm_sum(sum.self_ns, flat->rows.data[i].self_ns);
+        sum.samples = fm_sum(sum.samples, flat->rows.data[i].samples);
     }
     return sum;
 }

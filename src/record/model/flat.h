@@ -15,7 +15,8 @@
  * recorded (asyncio's tasks) gives its samples alone.
  *
  * Rows with no entries of their own (frames that were open before recording began, e.g. inherited
- * by fork) are kept when they have time. Thread roots are no rows.
+ * by fork) are kept when they have time. Thread roots are no rows; what is their own, samples that
+ * showed no Python frame, is `outside`, and part of what shares are of.
  */
 #ifndef FM_MODEL_FLAT_H
 #define FM_MODEL_FLAT_H
@@ -103,6 +104,9 @@ struct fm_flat {
     bool states; /* … of Fathom's sampler: samples and states are there instead of calls. Not set
                     for a table of Python's sampler (pstats), where calls are samples */
     bool beside; /* samples and states are there beside calls, whose times are exact */
+    struct {
+        int64_t self_ns, samples, state_ns[FM_STATE_COUNT];
+    } outside;        /* all functions: of the threads themselves */
     uint64_t columns; /* metrics that have a column of their own (FM_PLACE_COLUMN) and some number,
                          a bit each */
 };
@@ -131,9 +135,10 @@ struct fm_flat_shape {
 struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_shape_source *source,
                                  const struct fm_flat_shape *o);
 
-/* Sums over rows, as pstats shows them: calls, primitive calls, self time. */
+/* Sums: calls and primitive calls as pstats shows them, and all time and samples there are, those
+ * outside of functions included. Shares are of these. */
 struct fm_flat_total {
-    int64_t calls, primitive, self_ns;
+    int64_t calls, primitive, self_ns, samples;
 };
 struct fm_flat_total fm_flat_total(const struct fm_flat *flat);
 

@@ -44,9 +44,8 @@ static enum fm_unit unit_of(const struct fm_profile *p)
 
 static void take_whole(struct fm_graph *g, int side, const struct fm_flat *flat)
 {
-    int64_t self = 0, longest = 0;
+    int64_t self = fm_flat_total(flat).self_ns, longest = 0;
     for (size_t i = 0; i < flat->rows.len; i++) {
-        self = fm_sum(self, flat->rows.data[i].self_ns);
         if (flat->rows.data[i].total_ns > longest)
             longest = flat->rows.data[i].total_ns;
     }

@@ -40,6 +40,12 @@ void fm_branches_init(struct fm_branches *b, const struct fm_profile *p)
         else
             b->self_ns[parent] -= b->total_ns[i];
     }
+    for (uint32_t i = 0; i < p->threads.len; i++) {
+        uint32_t root = p->threads.data[i].root;
+        int64_t own = fm_profile_value(p, FM_METRIC_TOTAL, root) - b->total_ns[root];
+        b->self_ns[root] = own > 0 ? own : 0;
+        b->total_ns[root] += b->self_ns[root];
+    }
     for (size_t i = 0; i < n; i++)
         qsort_r(b->children + b->start[i], b->start[i + 1] - b->start[i], sizeof *b->children,
                 compare_children, b->total_ns);

@@ -12,8 +12,8 @@ struct fm_branches {
     const struct fm_profile *p;
     uint32_t *children; /* all children, grouped by parent */
     uint32_t *start;    /* per node, and one behind the last */
-    int64_t *total_ns;  /* of a root: the sum of its children */
-    int64_t *self_ns;
+    int64_t *total_ns;
+    int64_t *self_ns;               /* of a root: samples that showed no Python frame */
     struct fm_node_numbers numbers; /* of the metrics that have a column of their own */
 };
 

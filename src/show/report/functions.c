@@ -1,7 +1,8 @@
 /*
  * The table of functions: where the time went.
  *
- * Shares are of all time recorded in the processes and threads shown: the sum of all self times.
+ * Shares are of all time recorded in the processes and threads shown: the sum of all self times and,
+ * of samples, of those that showed no Python frame; a line below the table says how many.
  * Columns about generators and coroutines appear only when a row has something to say there, those
  * of further metrics when the recording has.
  *
@@ -50,6 +51,20 @@ static void add_row(struct fm_table *t, const struct fm_report *r, uint32_t row,
                        fm_names_place(r->names, row));
 }
 
+/* "6.0 ms (5.7 %) in no Python function", so that the shares add up. */
+static void print_outside(const struct fm_report *r)
+{
+    char time[FM_NUMBER_BYTES], percent[FM_NUMBER_BYTES];
+    int64_t ns = r->flat->outside.self_ns;
+    if (ns <= 0)
+        return;
+    fm_color_begin(&r->style, r->out, FM_COLOR_DIM);
+    fprintf(r->out, "\n%s (%s %%) in no Python function", fm_number_time(time, ns),
+            fm_number_percent(percent, (double)ns, (double)fm_flat_total(r->flat).self_ns));
+    fm_color_end(&r->style, r->out, FM_COLOR_DIM);
+    fputc('\n', r->out);
+}
+
 static void print_count(const struct fm_report *r)
 {
     size_t shown = r->selection.rows.len, all = r->flat->rows.len;
@@ -66,16 +81,16 @@ static void print_count(const struct fm_report *r)
 /* ---- of samples ---- */
 
 static void add_sampled_row(struct fm_table *t, const struct fm_report *r, uint32_t row,
-                            int64_t all_ns, const struct fm_sampling *sampling, int64_t all_samples)
+                            const struct fm_flat_total *all, const struct fm_sampling *sampling)
 {
     const struct fm_flat_row *f = &r->flat->rows.data[row];
     char text[FM_NUMBER_BYTES];
     add_time(t, f->self_ns);
-    add_percent(t, f->self_ns, all_ns);
+    add_percent(t, f->self_ns, all->self_ns);
     fm_table_cell(t, FM_COLOR_DIM,
-                  fm_sampling_write_error(text, sampling, f->samples, all_samples));
+                  fm_sampling_write_error(text, sampling, f->samples, all->samples));
     add_time(t, f->total_ns);
-    add_percent(t, f->total_ns, all_ns);
+    add_percent(t, f->total_ns, all->self_ns);
     fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, f->samples));
     fm_metric_cells(t, r->flat->columns, f->self, f->total);
     fm_states_cell(t, f->state_ns);
@@ -86,11 +101,9 @@ static void add_sampled_row(struct fm_table *t, const struct fm_report *r, uint3
 static void report_sampled(const struct fm_report *r)
 {
     struct fm_table t;
-    int64_t all_ns = fm_flat_total(r->flat).self_ns, states[FM_STATE_COUNT] = { 0 };
+    struct fm_flat_total all = fm_flat_total(r->flat);
+    int64_t states[FM_STATE_COUNT] = { 0 };
     struct fm_sampling sampling = fm_sampling_of(r->p, &r->scope);
-    int64_t all_samples = 0;
-    for (size_t i = 0; i < r->flat->rows.len; i++)
-        all_samples = fm_sum(all_samples, r->flat->rows.data[i].samples);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "self", FM_TABLE_RIGHT);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
@@ -104,11 +117,12 @@ static void report_sampled(const struct fm_report *r)
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         uint32_t row = r->selection.rows.data[i];
         fm_states_add(states, r->flat->rows.data[row].state_ns);
-        add_sampled_row(&t, r, row, all_ns, &sampling, all_samples);
+        add_sampled_row(&t, r, row, &all, &sampling);
     }
     fm_table_print(&t, r->out);
     fm_table_release(&t);
     fm_states_print_legend(&r->style, r->out, states);
+    print_outside(r);
     print_count(r);
 }
 
@@ -151,5 +165,6 @@ void fm_report_functions(const struct fm_report *r)
     fm_table_release(&t);
     if (r->flat->beside)
         fm_states_print_legend(&r->style, r->out, states);
+    print_outside(r);
     print_count(r);
 }

@@ -327,6 +327,8 @@ static void add_head(struct json_page *page)
     fm_json_add_member(out, "calls", total.calls);
     fm_json_add_member(out, "primitive_calls", total.primitive);
     fm_json_add_member(out, "self_ns", total.self_ns);
+    if (r->flat->outside.self_ns)
+        fm_json_add_member(out, "outside_ns", r->flat->outside.self_ns);
     fm_json_add_member(out, "added_ns", cost.added_ns);
     fm_json_add_member(out, "added_least_ns", cost.least_ns);
     fm_json_add_member(out, "added_most_ns", cost.most_ns);

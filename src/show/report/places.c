@@ -95,9 +95,9 @@ void fm_places_init(struct fm_places *places, const struct fm_report *r, enum fm
         uint32_t row = r->selection.rows.data[i];
         row_of[r->flat->rows.data[row].func] = row;
     }
-    for (size_t i = 0; i < r->flat->rows.len; i++)
-        places->all_samples = fm_sum(places->all_samples, r->flat->rows.data[i].samples);
-    places->all_ns = fm_flat_total(r->flat).self_ns;
+    struct fm_flat_total all = fm_flat_total(r->flat);
+    places->all_samples = all.samples;
+    places->all_ns = all.self_ns;
     if (part == FM_PART_SPOTS)
         gather_spots(places, r, row_of);
     else

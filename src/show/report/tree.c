@@ -76,12 +76,11 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
         show_hidden(page, step);
         return;
     }
-    int64_t total = b->total_ns[step->node];
+    int64_t total = b->total_ns[step->node], self = b->self_ns[step->node];
     fm_table_cell(t, FM_COLOR_NONE, fm_number_time(text, total));
     fm_table_cell(t, fm_color_heat((double)total, (double)page->all_ns),
                   fm_number_percent(text, (double)total, (double)page->all_ns));
-    fm_table_cell(t, FM_COLOR_NONE,
-                  step->depth ? fm_number_time(text, b->self_ns[step->node]) : "");
+    fm_table_cell(t, FM_COLOR_NONE, step->depth || self ? fm_number_time(text, self) : "");
     int64_t calls = fm_profile_value(p, FM_METRIC_CALLS, step->node) +
                     fm_profile_value(p, FM_METRIC_RESUMES, step->node);
     if (page->calls)
