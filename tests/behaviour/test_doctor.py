@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import shutil
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -218,7 +219,7 @@ def test_marks_without_utf8():
 
 # ---------------------------------------------------------------- folders of runs
 
-WAITS = "import sys; print('ready', flush=True); sys.stdin.read()"
+WAITS = "import os, sys; print('ready', os.getpid(), flush=True); sys.stdin.read()"
 
 
 @pytest.fixture
@@ -234,7 +235,9 @@ def runs(tmp_path, monkeypatch):
 def started(tmp_path, *words):
     process = launch.start(launch.FATHOM, "run", *words, "--python", sys.executable, "-q", "-o",
                            tmp_path / "o%n.fathom", "-c", WAITS, stdin=subprocess.PIPE)
-    assert process.stdout.readline() == "ready\n"
+    ready, pid = process.stdout.readline().split()
+    assert ready == "ready"
+    process.program = os.pidfd_open(int(pid))
     return process
 
 
@@ -246,7 +249,10 @@ def kill(process):
 
 def end(process):
     process.stdin.close()
-    assert process.stdout.read() == "", "the program has ended"
+    ended, _, _ = select.select([process.program], [], [], launch.TIMEOUT)
+    assert ended, "the program has ended"
+    os.close(process.program)
+    assert process.stdout.read() == ""
     process.wait(timeout=launch.TIMEOUT)
     process.stdout.close(), process.stderr.close()
 
