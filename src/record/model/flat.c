@@ -1,16 +1,11 @@
 /*
  * The flat table of trees; see flat.h for what the numbers mean.
  *
- * Trees are taken as a shape (model/shape.h), in which the nodes below one follow it. So whether a
- * function, or an edge (caller, callee), is active already is told by where its outermost activation
- * ends, which is what CPython's _lsprof keeps as its recursion levels: an entry counts as primitive,
- * and its time towards the total, if no other is active.
+ * Trees are taken as a shape (model/shape.h), of which model/sums.h adds up one metric after the other:
+ * by node, then by function and by edge. What has no total is added up here, all of it in one pass.
  *
- * Metrics are added up one after the other: first by node of the shape, what is its own and what it
- * has together with its callees, then by function and by edge.
- *
- * Nothing recurses: trees may be as deep as there are nodes. Memory is some numbers per node,
- * whatever the number of metrics.
+ * An entry counts as primitive if no other of the same function, or edge, is active. Memory is some
+ * numbers per node, whatever the number of metrics.
  */
 #include "record/model/flat.h"
 
@@ -19,74 +14,23 @@
 
 #include "base/map.h"
 #include "base/memory.h"
-
-struct edge {
-    uint32_t caller, callee; /* as functions are called in the shape */
-    uint32_t busy_until;     /* while edges are found: the end of its outermost activation */
-};
-
-/* Where numbers of nodes go: to functions or to edges. */
-struct sink {
-    const uint32_t *of;       /* by node of the shape; FM_NONE: nowhere */
-    const uint8_t *outermost; /* by node: no other of the same is active */
-    int64_t *own, *total;     /* by function or edge: of the metric at hand */
-    size_t count;
-};
+#include "record/model/sums.h"
 
 struct flat_table {
     const struct fm_shape *shape;
     const struct fm_shape_source *source;
     const struct fm_flat_shape *o;
-    FM_VEC(struct edge) edges;
-    uint32_t *edge_of; /* by node; FM_NONE: nobody called it */
-    uint8_t *edge_outermost;
-    int64_t *total; /* by node: of the metric at hand */
-    struct sink sinks[2];
-    int sink_count;
     const uint8_t *outermost;       /* by node: no other of its function is active */
+    struct fm_calls calls;          /* empty if edges are not wanted */
     struct fm_flat_row *rows;       /* by function of the shape */
-    struct fm_flat_edge *edge_rows; /* by edge */
+    struct fm_flat_edge *edge_rows; /* by call */
 };
-
-/* ---- edges ---- */
-
-static void find_edges(struct flat_table *t)
-{
-    const struct fm_shape *shape = t->shape;
-    struct fm_map index = { 0 };
-    t->edge_of = fm_malloc(shape->nodes * sizeof *t->edge_of);
-    t->edge_outermost = fm_calloc(shape->nodes, 1);
-    t->edge_of[0] = FM_NONE;
-    for (uint32_t i = 1; i < shape->nodes; i++) {
-        uint32_t caller = shape->func[shape->parent[i]], callee = shape->func[i];
-        t->edge_of[i] = FM_NONE;
-        if (!t->o->is_row[caller] || !t->o->is_row[callee])
-            continue;
-        bool is_new;
-        uint32_t fresh = (uint32_t)t->edges.len;
-        uint32_t edge = *fm_map_at(&index, fm_map_pair(caller, callee), fresh, &is_new);
-        if (is_new)
-            fm_vec_push(&t->edges, ((struct edge){ caller, callee, 0 }));
-        t->edge_of[i] = edge;
-        if (i >= t->edges.data[edge].busy_until) {
-            t->edge_outermost[i] = 1;
-            t->edges.data[edge].busy_until = shape->end[i];
-        }
-    }
-    fm_map_release(&index);
-}
 
 /* ---- numbers ---- */
 
 static inline void add(bool sum, enum fm_metric metric, int64_t *number, int64_t value)
 {
     *number = sum ? fm_sum(*number, value) : fm_metric_combine(metric, *number, value);
-}
-
-static bool is_timeless(const struct flat_table *t, enum fm_metric metric, size_t node)
-{
-    return metric == FM_METRIC_TOTAL && t->o->timeless &&
-           t->o->timeless[t->source->p->nodes.data[node].thread];
 }
 
 /* A column of which a function has the sum, or the like, of what its nodes have. */
@@ -129,136 +73,48 @@ static void add_plain(struct flat_table *t, const struct plain *columns, int cou
     const struct fm_shape_source *s = t->source;
     size_t width = (size_t)count + 1;
     fm_autofree int64_t *rows = fm_calloc(t->o->functions * width + 1, sizeof *rows);
-    fm_autofree int64_t *edges = fm_calloc(t->edges.len * width + 1, sizeof *edges);
+    fm_autofree int64_t *edges = fm_calloc(t->calls.list.len * width + 1, sizeof *edges);
     for (size_t i = 0; count && i < s->p->nodes.len; i++) {
         uint32_t node = s->node_of[i];
         if (node == FM_NONE)
             continue;
         unsigned part = s->part ? s->part[i] : FM_SHAPE_WHOLE;
         plain_add(columns, count, rows + t->shape->func[node] * width, part, i, t->outermost[node]);
-        if (t->edge_of && t->edge_of[node] != FM_NONE)
-            plain_add(columns, count, edges + t->edge_of[node] * width, part, i,
-                      t->edge_outermost[node]);
+        if (t->calls.of && t->calls.of[node] != FM_NONE)
+            plain_add(columns, count, edges + t->calls.of[node] * width, part, i,
+                      t->calls.outermost[node]);
     }
     for (size_t f = 0; f < t->o->functions; f++)
         plain_take(columns, count, rows + f * width, FM_METRIC_COUNT, t->rows[f].self,
                    &t->rows[f].primitive);
-    for (size_t i = 0; i < t->edges.len; i++)
+    for (size_t i = 0; i < t->calls.list.len; i++)
         plain_take(columns, count, edges + i * width, FM_METRIC_STATES, t->edge_rows[i].self,
                    &t->edge_rows[i].primitive);
 }
 
-/* What is of nodes themselves, by node of the shape. */
-static void gather_own(struct flat_table *t, enum fm_metric column, enum fm_metric metric)
-{
-    const struct fm_shape_source *s = t->source;
-    const int64_t *data = s->p->columns[column].data;
-    unsigned part = fm_part_of(column);
-    bool sum = fm_metric_is_sum(metric);
-    for (size_t i = 0; data && i < s->p->nodes.len; i++)
-        if (data[i] && fm_shape_counts(s, i, part))
-            add(sum, metric, &t->total[s->node_of[i]], data[i]);
-}
-
-/* What includes callees: of a node that became one with its caller it is the caller's already. */
-static void gather_totals(struct flat_table *t, enum fm_metric metric)
-{
-    const struct fm_shape_source *s = t->source;
-    const struct fm_profile *p = s->p;
-    fm_autofree int64_t *remain = s->partly ? fm_shape_totals_new(s, metric) : NULL;
-    const int64_t *data = remain ? remain : p->columns[metric].data;
-    unsigned part = remain ? FM_SHAPE_NODE : fm_part_of(metric);
-    bool sum = fm_metric_is_sum(metric);
-    for (size_t i = 0; i < p->nodes.len; i++) {
-        if (!data[i] || !fm_shape_counts(s, i, part) || is_timeless(t, metric, i))
-            continue;
-        uint32_t up = p->nodes.data[i].parent;
-        if (up == FM_NONE || s->node_of[up] != s->node_of[i])
-            add(sum, metric, &t->total[s->node_of[i]], data[i]);
-    }
-}
-
-static int64_t negated(int64_t value)
-{
-    return value == INT64_MIN ? INT64_MAX : -value;
-}
-
-/* Totals of nodes go to functions and edges where they are outermost; and where they are all there
- * is (`own`), to what is their own, from which the caller's is taken. */
-static void add_totals(struct flat_table *t, enum fm_metric metric, bool own)
-{
-    const struct fm_shape *shape = t->shape;
-    bool sum = fm_metric_is_sum(metric);
-    for (int k = 0; k < t->sink_count; k++) {
-        const struct sink *sink = &t->sinks[k];
-        for (uint32_t i = 1; i < shape->nodes; i++) {
-            int64_t total = t->total[i];
-            if (!total)
-                continue;
-            uint32_t to = sink->of[i], from = sink->of[shape->parent[i]];
-            if (to != FM_NONE && sink->outermost[i])
-                add(sum, metric, &sink->total[to], total);
-            if (own && to != FM_NONE)
-                sink->own[to] = fm_sum(sink->own[to], total);
-            if (own && from != FM_NONE)
-                sink->own[from] = fm_sum(sink->own[from], negated(total));
-        }
-    }
-}
-
-/* A metric with totals: what is the functions' own comes from the totals only if those are all there
- * is; else it was added up before. */
+/* A metric with totals, of functions and, as far as they have it, of calls. */
 static void add_metric(struct flat_table *t, enum fm_metric metric)
 {
-    const struct fm_shape *shape = t->shape;
-    bool callees = fm_metric_info(metric)->scope == FM_OF_CALLEES;
-    bool sum = fm_metric_is_sum(metric);
-    for (int k = 0; k < t->sink_count; k++) {
-        memset(t->sinks[k].own, 0, t->sinks[k].count * sizeof(int64_t));
-        memset(t->sinks[k].total, 0, t->sinks[k].count * sizeof(int64_t));
+    uint64_t resumes = metric == FM_METRIC_CALLS ? (uint64_t)1 << FM_METRIC_RESUMES : 0;
+    struct fm_numbers_of of = { (uint64_t)1 << metric | resumes, t->o->timeless };
+    struct fm_groups functions = fm_groups_of_functions(t->shape, t->outermost, t->o->functions);
+    struct fm_groups calls = fm_groups_of_calls(&t->calls);
+    struct fm_sums_of what = { .metric = metric };
+    fm_numbers_init(&what.numbers, t->shape, t->source, &of);
+    fm_numbers_add_up(&what.numbers, t->shape, &of);
+    fm_autofree struct fm_sums *of_functions = fm_sums_new(&functions, &what);
+    for (size_t f = 0; f < functions.count; f++) {
+        t->rows[f].self[metric] = of_functions[f].self;
+        t->rows[f].total[metric] = of_functions[f].total;
     }
-    if (!t->total)
-        t->total = fm_malloc(shape->nodes * sizeof *t->total);
-    memset(t->total, 0, shape->nodes * sizeof *t->total);
-    if (callees) {
-        gather_totals(t, metric);
-    } else {
-        gather_own(t, metric, metric);
-        if (metric == FM_METRIC_CALLS)
-            gather_own(t, FM_METRIC_RESUMES, metric);
-        for (uint32_t i = shape->nodes; i-- > 1;)
-            if (t->total[i])
-                add(sum, metric, &t->total[shape->parent[i]], t->total[i]);
+    if (metric < FM_METRIC_STATES) {
+        fm_autofree struct fm_sums *of_calls = fm_sums_new(&calls, &what);
+        for (size_t i = 0; i < calls.count; i++) {
+            t->edge_rows[i].self[metric] = of_calls[i].self;
+            t->edge_rows[i].total[metric] = of_calls[i].total;
+        }
     }
-    add_totals(t, metric, callees);
-}
-
-/* The metric at hand into the rows. */
-static void take_metric(struct flat_table *t, enum fm_metric metric)
-{
-    bool own = fm_metric_info(metric)->scope == FM_OF_CALLEES;
-    for (size_t f = 0; f < t->o->functions; f++) {
-        t->rows[f].total[metric] = t->sinks[0].total[f];
-        if (own)
-            t->rows[f].self[metric] = t->sinks[0].own[f];
-    }
-    for (size_t i = 0; t->sink_count > 1 && i < t->edges.len; i++) {
-        t->edge_rows[i].total[metric] = t->sinks[1].total[i];
-        if (own)
-            t->edge_rows[i].self[metric] = t->sinks[1].own[i];
-    }
-}
-
-static void sink_add(struct flat_table *t, const uint32_t *of, const uint8_t *outermost,
-                     size_t count)
-{
-    t->sinks[t->sink_count++] = (struct sink){
-        .of = of,
-        .outermost = outermost,
-        .own = fm_malloc((count + 1) * sizeof(int64_t)),
-        .total = fm_malloc((count + 1) * sizeof(int64_t)),
-        .count = count,
-    };
+    fm_numbers_release(&what.numbers);
 }
 
 /* ---- the table ---- */
@@ -307,13 +163,13 @@ static void fill(struct fm_flat *flat, const struct flat_table *t)
 {
     uint32_t functions = t->o->functions;
     fm_autofree uint32_t *row_of = fm_calloc(functions + 1, sizeof *row_of);
-    fm_autofree struct place *places = fm_malloc((t->edges.len + 1) * sizeof *places);
+    fm_autofree struct place *places = fm_malloc((t->calls.list.len + 1) * sizeof *places);
     size_t used = 0;
     for (uint32_t f = 0; f < functions; f++)
         row_of[f] = t->o->is_row[f] && row_is_used(&t->rows[f]);
-    for (size_t i = 0; i < t->edges.len; i++)
+    for (size_t i = 0; i < t->calls.list.len; i++)
         if (edge_is_used(&t->edge_rows[i]))
-            row_of[t->edges.data[i].caller] = row_of[t->edges.data[i].callee] = 1;
+            row_of[t->calls.list.data[i].caller] = row_of[t->calls.list.data[i].callee] = 1;
     for (uint32_t f = 0; f < functions; f++) {
         if (!row_of[f])
             continue;
@@ -321,10 +177,10 @@ static void fill(struct fm_flat *flat, const struct flat_table *t)
         fm_vec_push(&flat->rows, t->rows[f]);
         flat->rows.data[flat->rows.len - 1].func = f;
     }
-    for (uint32_t i = 0; i < t->edges.len; i++)
+    for (uint32_t i = 0; i < t->calls.list.len; i++)
         if (edge_is_used(&t->edge_rows[i]))
-            places[used++] = (struct place){ row_of[t->edges.data[i].callee],
-                                             row_of[t->edges.data[i].caller], i };
+            places[used++] = (struct place){ row_of[t->calls.list.data[i].callee],
+                                             row_of[t->calls.list.data[i].caller], i };
     qsort(places, used, sizeof *places, place_order);
     for (size_t i = 0; i < used; i++) {
         struct fm_flat_edge edge = t->edge_rows[places[i].edge];
@@ -367,18 +223,27 @@ static bool is_wanted(const struct fm_flat_shape *o, int metric, bool total)
     return o->metrics ? (total ? o->totals : o->metrics) >> metric & 1 : has;
 }
 
-static void add_metrics(struct flat_table *t)
+/* Is it added up with totals, of node after node? */
+static bool has_sums(const struct flat_table *t, enum fm_metric metric)
 {
-    struct plain columns[FM_METRIC_COUNT + 1];
+    const struct fm_column *columns = t->source->p->columns;
+    bool there =
+        columns[metric].data || (metric == FM_METRIC_CALLS && columns[FM_METRIC_RESUMES].data);
+    bool callees = fm_metric_info(metric)->scope == FM_OF_CALLEES;
+    return there && is_wanted(t->o, metric, false) && (callees || is_wanted(t->o, metric, true));
+}
+
+/* The others, and entries, of which the primitive ones are told apart, too. */
+static int plain_columns(const struct flat_table *t, struct plain *columns)
+{
     int count = 0;
     for (int m = 0; m < FM_METRIC_COUNT; m++) {
         enum fm_metric metric = (enum fm_metric)m;
         const int64_t *data = t->source->p->columns[m].data;
-        bool resumes = metric == FM_METRIC_RESUMES;
-        if (!data || fm_metric_info(metric)->scope == FM_OF_CALLEES)
+        bool calls = metric == FM_METRIC_CALLS, resumes = metric == FM_METRIC_RESUMES;
+        if (!data || (has_sums(t, metric) && !calls && !resumes))
             continue;
-        struct plain column = { metric, data, fm_part_of(metric), fm_metric_is_sum(metric),
-                                metric == FM_METRIC_CALLS };
+        struct plain column = { metric, data, fm_part_of(metric), fm_metric_is_sum(metric), calls };
         if (is_wanted(t->o, m, false))
             columns[count++] = column;
         column.metric = FM_METRIC_CALLS;
@@ -386,33 +251,16 @@ static void add_metrics(struct flat_table *t)
         if (resumes && is_wanted(t->o, FM_METRIC_CALLS, false))
             columns[count++] = column; /* they are entries, too */
     }
-    add_plain(t, columns, count);
-    int sinks = t->sink_count;
-    for (int m = 0; m < FM_METRIC_COUNT; m++) {
-        enum fm_metric metric = (enum fm_metric)m;
-        bool callees = fm_metric_info(metric)->scope == FM_OF_CALLEES;
-        bool there = t->source->p->columns[m].data ||
-                     (metric == FM_METRIC_CALLS && t->source->p->columns[FM_METRIC_RESUMES].data);
-        if (!there || !is_wanted(t->o, m, false) || !(callees || is_wanted(t->o, m, true)))
-            continue;
-        t->sink_count = metric < FM_METRIC_STATES ? sinks : 1;
-        add_metric(t, metric);
-        take_metric(t, metric);
-    }
+    return count;
 }
 
-static void table_release(struct flat_table *t)
+static void add_metrics(struct flat_table *t)
 {
-    for (int k = 0; k < 2; k++) {
-        free(t->sinks[k].own);
-        free(t->sinks[k].total);
-    }
-    fm_vec_release(&t->edges);
-    free(t->edge_of);
-    free(t->edge_outermost);
-    free(t->total);
-    free(t->rows);
-    free(t->edge_rows);
+    struct plain columns[FM_METRIC_COUNT + 1];
+    add_plain(t, columns, plain_columns(t, columns));
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        if (has_sums(t, (enum fm_metric)m))
+            add_metric(t, (enum fm_metric)m);
 }
 
 struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_shape_source *source,
@@ -422,18 +270,17 @@ struct fm_flat *fm_flat_of_shape(const struct fm_shape *shape, const struct fm_s
     struct flat_table t = { .shape = shape, .source = source, .o = o };
     fm_autofree uint8_t *found = o->outermost ? NULL : fm_shape_outermost_new(shape, o->functions);
     t.outermost = o->outermost ? o->outermost : found;
-    sink_add(&t, shape->func, t.outermost, o->functions);
-    if (o->edges) {
-        find_edges(&t);
-        sink_add(&t, t.edge_of, t.edge_outermost, t.edges.len);
-    }
+    if (o->edges)
+        fm_calls_init(&t.calls, shape, &(struct fm_calls_of){ o->is_row, FM_NONE, FM_NONE });
     t.rows = fm_calloc(o->functions + 1, sizeof *t.rows);
-    t.edge_rows = fm_calloc(t.edges.len + 1, sizeof *t.edge_rows);
+    t.edge_rows = fm_calloc(t.calls.list.len + 1, sizeof *t.edge_rows);
     add_metrics(&t);
     fill(flat, &t);
     tell_outside(flat, &t);
     tell_columns(flat);
-    table_release(&t);
+    fm_calls_release(&t.calls);
+    free(t.rows);
+    free(t.edge_rows);
     return flat;
 }
 
@@ -458,9 +305,8 @@ static void tell_samples(struct fm_flat *flat, const struct fm_profile *p,
     flat->beside = sampled && !flat->states;
 }
 
-/* Was a thread of a process with calls only sampled? Then nothing was called in it, and its time is
- * that of its samples to the nanosecond. NULL if there is none. Caller frees. */
-static bool *only_sampled_new(const struct fm_profile *p)
+/* Nothing was called in such a thread, and its time is that of its samples to the nanosecond. */
+bool *fm_flat_timeless_new(const struct fm_profile *p)
 {
     fm_autofree int64_t *sampled_ns = fm_calloc(p->threads.len + 1, sizeof *sampled_ns);
     bool any = false;
@@ -506,7 +352,7 @@ static struct fm_flat *flat_of_trees(const struct fm_profile *p, const struct fm
 {
     size_t functions = p->functions.len;
     fm_autofree uint32_t *names = names_new(p, scope);
-    fm_autofree bool *timeless = only_sampled_new(p),
+    fm_autofree bool *timeless = fm_flat_timeless_new(p),
                      *is_row = fm_calloc(functions + p->threads.len + 1, sizeof *is_row);
     memset(is_row + 1, true, functions);
     if (timeless && scope->thread != FM_NONE)

@@ -121,6 +121,10 @@ struct fm_flat_scope {
 struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_scope *scope);
 void fm_flat_free(struct fm_flat *flat);
 
+/* By thread: was it only sampled in a process whose calls were recorded? Its time does not count in a
+ * table of more than that thread. NULL if there is none. Caller frees. */
+bool *fm_flat_timeless_new(const struct fm_profile *p);
+
 /* The same of a shape, one source of it: rows are by what functions are called there. */
 struct fm_flat_shape {
     uint32_t functions;       /* names in the shape are below this */
