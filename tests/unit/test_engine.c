@@ -188,6 +188,50 @@ static void test_tables(void **state)
     fm_engine_release(&e);
 }
 
+/* Calls and, beside them, a thread that was only sampled: its time is in the picture, as nobody else
+ * has it, and not in tables, as in a report (model/flat.h).
+ *
+ *     MainThread   main 1×100 [95] → sleep 2×5 [5]
+ *     tasks        job 0×40 [0] → sleep 0×40 [40], 4 samples
+ */
+static void test_sampled_beside_calls(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7);
+    p->processes.data[0].calls = p->processes.data[0].sampled = true;
+    fm_profile_add(p, FM_METRIC_TOTAL, root, 100);
+    fx_node(p, fx_node(p, root, "main", 1, 100), "sleep", 2, 5);
+    struct fm_thread tasks = { .tid = 7, .name = fm_profile_string(p, "tasks") };
+    root = p->threads.data[fm_profile_thread(p, &tasks)].root;
+    fm_profile_add(p, FM_METRIC_TOTAL, root, 40);
+    uint32_t slept = fx_node(p, fx_node(p, root, "job", 0, 40), "sleep", 0, 40);
+    fm_profile_add(p, FM_METRIC_STATE_PYTHON, slept, 40);
+    fm_profile_add(p, FM_METRIC_SAMPLES, slept, 4);
+    struct fm_flat *flat = fm_flat_new(p, NULL);
+    fx_expect_row(p, flat, "sleep", 2, 2, 5, 5);
+    fm_flat_free(flat);
+    struct fm_engine e;
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "tasks");
+    struct fm_view *v = VIEW(&e, "together=0");
+    assert_int_equal(fm_view_totals(v, FM_ENGINE_TOTAL), 0);
+    assert_true(e.results[0].scalars[0] == 140);
+    assert_int_equal(fm_view_table(v, FM_ENGINE_TOTAL), 0);
+    assert_true(e.results[0].scalars[0] == 100);
+    assert_row(&e, "sleep", 2, 2, 5, 5);
+    assert_row(&e, "job", 0, 0, 0, 0);
+    assert_neighbour(&e, v, "sleep", true, "main", 2, 5);
+    assert_int_equal(e.results[0].rows, 1);
+    assert_int_equal(fm_view_table(v, FM_METRIC_SAMPLES), 0);
+    assert_row(&e, "job", 0, 0, 0, 4);
+    /* Asked for alone, it has its time. */
+    v = VIEW(&e, "thread=1");
+    assert_int_equal(fm_view_table(v, FM_ENGINE_TOTAL), 0);
+    assert_row(&e, "sleep", 0, 0, 40, 40);
+    fm_engine_release(&e);
+}
+
 static void assert_kid(const struct fm_engine *e, const char *name, double value)
 {
     const struct fm_result *r = &e->results[0];
@@ -541,7 +585,7 @@ static void test_samples(void **state)
                   { FM_ENGINE_WAITING, 24, 24 },
                   { FM_METRIC_STATE_LOCK, 11, 11 } };
     for (size_t i = 0; i < FM_COUNT(cases); i++) {
-        struct fm_view_values values = fm_view_values(v, 0, cases[i].metric);
+        struct fm_numbers values = fm_view_values(v, 0, cases[i].metric);
         assert_true(values.total[0] == cases[i].whole);
         assert_true(values.total[2] == cases[i].leaf);
     }
@@ -852,6 +896,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_sampled_beside_calls),
         cmocka_unit_test(test_reversed),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_kept_and_rooted),

@@ -109,6 +109,7 @@ static void recording_free(struct fm_recording *r)
     free(r->func_of);
     free(r->thread_of);
     fm_links_release(&r->links);
+    free(r->timeless);
     free(r);
 }
 

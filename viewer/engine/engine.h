@@ -94,6 +94,7 @@ struct fm_recording {
     uint32_t *func_of;     /* by function of the profile: id in the engine */
     uint32_t *thread_of;   /* by thread: its root as a function of the engine */
     struct fm_links links; /* of its contexts; made with the first view */
+    bool *timeless;        /* by thread: fm_flat_timeless_new, made with the links */
     bool estimated;        /* the tree was made of a table; its process and thread are inventions */
     uint32_t processes, threads, nodes; /* that were really there */
 };

@@ -22,7 +22,8 @@ struct picked {
 struct graph {
     struct fm_view *v;
     const struct fm_graph_query *q;
-    struct fm_view_numbers *node[2], *edge[2]; /* by function, by edge; after and before */
+    struct fm_view_numbers *node[2]; /* by function; after and before */
+    fm_view_edges calls;
     double sum[2];
     uint8_t *wanted; /* by function */
     uint32_t *box;   /* by function: its row, or FM_NONE */
@@ -52,11 +53,11 @@ static void reach(struct graph *g, uint32_t start, bool forward, uint8_t *seen)
     const struct fm_view *v = g->v;
     size_t functions = v->engine->functions.len;
     fm_autofree uint32_t *head = fm_malloc(functions * sizeof *head);
-    fm_autofree uint32_t *chain = fm_malloc((v->edges.len + 1) * sizeof *chain);
+    fm_autofree uint32_t *chain = fm_malloc((g->calls.len + 1) * sizeof *chain);
     fm_autofree uint32_t *queue = fm_malloc(functions * sizeof *queue);
     memset(head, 0xff, functions * sizeof *head);
-    for (uint32_t i = 0; i < v->edges.len; i++) {
-        uint32_t from = forward ? v->edges.data[i].caller : v->edges.data[i].callee;
+    for (uint32_t i = 0; i < g->calls.len; i++) {
+        uint32_t from = forward ? g->calls.data[i].caller : g->calls.data[i].callee;
         chain[i] = head[from];
         head[from] = i;
     }
@@ -65,7 +66,7 @@ static void reach(struct graph *g, uint32_t start, bool forward, uint8_t *seen)
     queue[len++] = start;
     for (uint32_t at = 0; at < len; at++) {
         for (uint32_t i = head[queue[at]]; i != FM_NONE; i = chain[i]) {
-            uint32_t to = forward ? v->edges.data[i].callee : v->edges.data[i].caller;
+            uint32_t to = forward ? g->calls.data[i].callee : g->calls.data[i].caller;
             if (!seen[to]) {
                 seen[to] = 1;
                 queue[len++] = to;
@@ -117,10 +118,10 @@ static void pick_nodes(struct graph *g)
 
 static void pick_edges(struct graph *g)
 {
-    for (uint32_t i = 0; i < g->v->edges.len; i++) {
-        const struct fm_view_edge *edge = &g->v->edges.data[i];
-        double weight = share(g, g->edge[0][i].total, g->edge[1][i].total);
-        bool used = weight > 0 || g->edge[0][i].calls > 0 || g->edge[1][i].calls > 0;
+    for (uint32_t i = 0; i < g->calls.len; i++) {
+        const struct fm_view_edge *edge = &g->calls.data[i];
+        double weight = share(g, edge->side[0].total, edge->side[1].total);
+        bool used = weight > 0 || edge->side[0].calls > 0 || edge->side[1].calls > 0;
         if (!edge->caller || !used)
             continue;
         if (g->box[edge->caller] != FM_NONE && g->box[edge->callee] != FM_NONE &&
@@ -168,15 +169,15 @@ static void fill_edges(struct graph *g, struct fm_result *r, const struct fm_lay
     double *total = fm_result_f64(r), *calls = fm_result_f64(r);
     double *base = diff ? fm_result_f64(r) : NULL;
     for (size_t i = 0; i < g->edges.len; i++) {
-        uint32_t id = g->edges.data[i].func;
+        const struct fm_view_edge *edge = &g->calls.data[g->edges.data[i].func];
         from[i] = layers->edge[i].from;
         to[i] = layers->edge[i].to;
         first[i] = layers->edge[i].first_point;
         points[i] = layers->edge[i].points;
-        total[i] = g->edge[0][id].total;
-        calls[i] = g->edge[0][id].calls;
+        total[i] = edge->side[0].total;
+        calls[i] = edge->side[0].calls;
         if (diff)
-            base[i] = g->edge[1][id].total;
+            base[i] = edge->side[1].total;
     }
 }
 
@@ -196,7 +197,7 @@ static void lay_out(struct graph *g)
     struct fm_layers layers = { .nodes = (uint32_t)g->nodes.len, .edges = (uint32_t)g->edges.len };
     layers.edge = fm_calloc(g->edges.len, sizeof *layers.edge);
     for (size_t i = 0; i < g->edges.len; i++) {
-        const struct fm_view_edge *edge = &g->v->edges.data[g->edges.data[i].func];
+        const struct fm_view_edge *edge = &g->calls.data[g->edges.data[i].func];
         layers.edge[i] = (struct fm_layers_edge){ .from = g->box[edge->caller],
                                                   .to = g->box[edge->callee],
                                                   .weight = g->edges.data[i].weight };
@@ -224,19 +225,18 @@ int fm_view_graph(struct fm_view *v, const struct fm_graph_query *q)
     struct graph g = { .v = v, .q = q };
     for (int i = 0; i < 2; i++) {
         g.node[i] = fm_view_function_numbers(v, i, q->metric);
-        g.edge[i] = fm_view_edge_numbers(v, i, q->metric);
         g.sum[i] = fm_view_sum(v, i, q->metric);
     }
+    g.calls = fm_view_edges_of(v, q->metric, FM_NONE);
     g.wanted = fm_malloc(v->engine->functions.len);
     g.box = fm_malloc(v->engine->functions.len * sizeof *g.box);
     choose_wanted(&g);
     pick_nodes(&g);
     pick_edges(&g);
     lay_out(&g);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         free(g.node[i]);
-        free(g.edge[i]);
-    }
+    fm_vec_release(&g.calls);
     free(g.wanted);
     free(g.box);
     fm_vec_release(&g.nodes);

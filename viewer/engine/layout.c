@@ -18,7 +18,7 @@ struct laid_kid {
 
 struct layout_walk {
     struct fm_view *v;
-    struct fm_view_values after, before; /* before: NULLs if nothing is compared */
+    struct fm_numbers after, before; /* before: NULLs if nothing is compared */
     int order, by;
     FM_VEC(struct laid_kid) kids;
 };
@@ -56,13 +56,12 @@ uint32_t fm_view_parent(struct fm_view *v, uint32_t node)
     return v->reversed ? v->reversed->nodes.data[node].parent : v->parent[node];
 }
 
-static double value_of(const struct layout_walk *w, uint32_t node,
-                       const struct fm_view_values *values)
+static double value_of(const struct layout_walk *w, uint32_t node, const struct fm_numbers *values)
 {
     if (!values->total)
         return 0;
     if (!w->v->reversed)
-        return values->total[node];
+        return (double)values->total[node];
     return fm_reversed_sum(w->v, node,
                            w->v->options.callers_of == FM_NONE ? values->self : values->total);
 }
@@ -74,8 +73,8 @@ static void numbers_of(const struct layout_walk *w, struct laid_kid *kid)
     kid->base = value_of(w, kid->node, &w->before);
     kid->self = kid->base_self = 0;
     if (!w->v->reversed) {
-        kid->self = w->after.self[kid->node];
-        kid->base_self = w->before.self ? w->before.self[kid->node] : 0;
+        kid->self = (double)w->after.self[kid->node];
+        kid->base_self = w->before.self ? (double)w->before.self[kid->node] : 0;
     }
     kid->width = w->by == FM_BY_BASE   ? kid->base
                  : w->by == FM_BY_BOTH ? kid->value + kid->base
@@ -227,9 +226,9 @@ int fm_view_layout(struct fm_view *v, const struct fm_layout_query *q)
 
 /* ---- rows of trees ---- */
 
-static double calls_of(const struct fm_view *v, uint32_t node, const double *calls)
+static double calls_of(const struct fm_view *v, uint32_t node, const int64_t *calls)
 {
-    return v->reversed ? fm_reversed_sum(v, node, calls) : calls[node];
+    return v->reversed ? fm_reversed_sum(v, node, calls) : (double)calls[node];
 }
 
 static uint32_t count_kids(struct fm_view *v, uint32_t node)
@@ -246,8 +245,8 @@ static void fill_rows(struct fm_view *v, const struct laid_kid *kids, uint32_t r
 {
     struct fm_result *r = &v->engine->results[0];
     bool diff = fm_view_is_diff(v);
-    const double *calls = fm_view_selves(v, 0, FM_ENGINE_CALLS);
-    const double *calls_before = fm_view_selves(v, 1, FM_ENGINE_CALLS);
+    const int64_t *calls = fm_view_selves(v, 0, FM_ENGINE_CALLS);
+    const int64_t *calls_before = fm_view_selves(v, 1, FM_ENGINE_CALLS);
     fm_result_begin(r, rows);
     uint32_t *node = fm_result_u32(r), *func = fm_result_u32(r), *children = fm_result_u32(r);
     double *value = fm_result_f64(r), *self = fm_result_f64(r), *count = fm_result_f64(r);

@@ -97,12 +97,12 @@ bool fm_reversed_expand(struct fm_view *v, uint32_t node)
     return true;
 }
 
-double fm_reversed_sum(const struct fm_view *v, uint32_t node, const double *column)
+double fm_reversed_sum(const struct fm_view *v, uint32_t node, const int64_t *column)
 {
     const struct fm_reversed_node *n = &v->reversed->nodes.data[node];
     double sum = 0;
     for (uint32_t i = 0; i < n->items; i++)
-        sum += column[item_of(v->reversed, node, i).leaf];
+        sum += (double)column[item_of(v->reversed, node, i).leaf];
     return sum;
 }
 

@@ -38,6 +38,6 @@ void fm_reversed_free(struct fm_reversed *r);
 bool fm_reversed_expand(struct fm_view *v, uint32_t node);
 bool fm_reversed_has_callers(const struct fm_view *v, uint32_t node);
 /* The sum of a column of the view over the leaves. */
-double fm_reversed_sum(const struct fm_view *v, uint32_t node, const double *column);
+double fm_reversed_sum(const struct fm_view *v, uint32_t node, const int64_t *column);
 
 #endif

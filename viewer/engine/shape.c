@@ -77,8 +77,10 @@ static void side_shape(struct fm_view *v, struct fm_view_side *s)
     const struct fm_view_options *o = &v->options;
     struct fm_recording *r = s->recording;
     s->of.p = r->p;
-    if (!r->links.first_child)
-        fm_links_init(&r->links, r->p); /* all views of it use the same */
+    if (!r->links.first_child) { /* all views of it use the same */
+        fm_links_init(&r->links, r->p);
+        r->timeless = fm_flat_timeless_new(r->p);
+    }
     s->of.links = &r->links;
     if (asks(o)) {
         fm_autofree uint8_t *asked = asked_new(v->engine, r, o);

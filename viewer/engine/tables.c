@@ -1,9 +1,9 @@
 /*
  * Tables over a view: functions, and calls between functions; see view.h.
  *
- * The numbers mean what they mean in the reports (model/flat.h): of nested activations of a
- * function, or of one pair of caller and callee, only the outermost counts in a total. A recording
- * that came as a table is shown by that table, not by the tree that was estimated from it.
+ * The numbers are those of the reports, as the same code makes both: model/sums.h adds up what is drawn,
+ * by function and by call, and model/flat.h what a row shows beside it. A recording that came as a
+ * table is shown by that table, not by the tree that was estimated from it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,39 +54,70 @@ static struct fm_view_numbers edge_numbers(const struct fm_flat_edge *edge, unsi
     };
 }
 
+/* Are the numbers of a side those of its tree, or only those of the table that it came as? */
+static bool has_tree(const struct fm_view_side *s)
+{
+    return s->recording && !(s->recording->estimated && s->table);
+}
+
+/* The function of the engine that a row of a recording's table is of. */
+static uint32_t table_func(const struct fm_view_side *s, uint32_t row)
+{
+    return s->recording->func_of[s->table->rows.data[row].func];
+}
+
+/* What functions or calls have in the tree of a side, by group. Caller frees. */
+static struct fm_view_numbers *tree_numbers_new(struct fm_view *v, int side, unsigned metric,
+                                                const struct fm_groups *groups)
+{
+    struct fm_view_numbers *numbers = fm_calloc(groups->count, sizeof *numbers);
+    if (!has_tree(&v->side[side]))
+        return numbers;
+    struct fm_sums_of what = { .numbers = fm_view_table_values(v, side, metric),
+                               .calls = fm_view_selves(v, side, FM_ENGINE_CALLS) };
+    fm_autofree struct fm_sums *sums = fm_sums_new(groups, &what);
+    for (size_t i = 0; i < groups->count; i++)
+        numbers[i] = (struct fm_view_numbers){ (double)sums[i].calls, (double)sums[i].self,
+                                               (double)sums[i].total };
+    return numbers;
+}
+
+static void numbers_add(struct fm_view_numbers *numbers, struct fm_view_numbers extra)
+{
+    numbers->calls += extra.calls;
+    numbers->self += extra.self;
+    numbers->total += extra.total;
+}
+
 struct fm_view_numbers *fm_view_function_numbers(struct fm_view *v, int side, unsigned metric)
 {
-    struct fm_view_side *s = &v->side[side];
-    struct fm_view_numbers *rows = fm_calloc(v->engine->functions.len, sizeof *rows);
-    if (!s->recording)
-        return rows;
-    for (size_t i = 0; s->table && i < s->table->rows.len; i++) {
-        const struct fm_flat_row *row = &s->table->rows.data[i];
-        rows[s->recording->func_of[row->func]] = row_numbers(row, metric);
-    }
-    if (s->recording->estimated && s->table)
-        return rows;
-    struct fm_view_values values = fm_view_values(v, side, metric);
-    const double *calls = fm_view_selves(v, side, FM_ENGINE_CALLS);
-    for (uint32_t i = 1; i < v->nodes; i++) {
-        struct fm_view_numbers *row = &rows[v->func[i]];
-        row->calls += calls[i];
-        row->self += values.self[i];
-        row->total += v->outermost[i] ? values.total[i] : 0;
-    }
+    const struct fm_view_side *s = &v->side[side];
+    struct fm_shape tree = fm_view_tree(v);
+    struct fm_groups functions =
+        fm_groups_of_functions(&tree, v->outermost, (uint32_t)v->engine->functions.len);
+    struct fm_view_numbers *rows = tree_numbers_new(v, side, metric, &functions);
+    for (uint32_t i = 0; s->table && i < s->table->rows.len; i++)
+        numbers_add(&rows[table_func(s, i)], row_numbers(&s->table->rows.data[i], metric));
     return rows;
 }
 
 double fm_view_sum(struct fm_view *v, int side, unsigned metric)
 {
-    struct fm_view_side *s = &v->side[side];
-    if (!s->recording)
-        return 0;
-    double sum = 0;
+    const struct fm_view_side *s = &v->side[side];
+    double sum = has_tree(s) ? (double)fm_view_table_values(v, side, metric).total[0] : 0;
     for (size_t i = 0; s->table && i < s->table->rows.len; i++)
         sum += table_self(s->table->rows.data[i].self, FM_METRIC_COUNT, metric);
-    return s->recording->estimated && s->table ? sum
-                                               : sum + fm_view_values(v, side, metric).total[0];
+    return sum;
+}
+
+/* By function of the engine: may it be a row? Caller frees. */
+static bool *is_row_new(const struct fm_view *v)
+{
+    size_t functions = v->engine->functions.len;
+    bool *is_row = fm_malloc(functions * sizeof *is_row);
+    for (uint32_t f = 0; f < functions; f++)
+        is_row[f] = is_shown(v, f);
+    return is_row;
 }
 
 /* The model's table of the tree, as a report has it, of what a row shows whatever is drawn: what is a
@@ -100,10 +131,8 @@ static const struct fm_flat *flat_of(struct fm_view *v)
         return s->flat;
     uint32_t functions = (uint32_t)v->engine->functions.len;
     uint64_t unseen = (uint64_t)1 << FM_METRIC_TOTAL | (uint64_t)1 << FM_METRIC_RESUMES;
-    struct fm_shape shape = { v->nodes, v->depth, v->parent, v->func, v->end };
-    fm_autofree bool *is_row = fm_calloc(functions, sizeof *is_row);
-    for (uint32_t f = 0; f < functions; f++)
-        is_row[f] = is_shown(v, f);
+    struct fm_shape shape = fm_view_tree(v);
+    fm_autofree bool *is_row = is_row_new(v);
     s->flat = fm_flat_of_shape(&shape, &s->of,
                                &(struct fm_flat_shape){ .functions = functions,
                                                         .is_row = is_row,
@@ -119,13 +148,13 @@ static const struct fm_flat_row **rows_new(struct fm_view *v)
 {
     const struct fm_view_side *s = &v->side[0];
     const struct fm_flat_row **rows = fm_calloc(v->engine->functions.len, sizeof *rows);
-    if (!s->recording->estimated || !s->table) {
+    if (has_tree(s)) {
         const struct fm_flat *flat = flat_of(v);
         for (size_t i = 0; i < flat->rows.len; i++)
             rows[flat->rows.data[i].func] = &flat->rows.data[i];
     }
-    for (size_t i = 0; s->table && i < s->table->rows.len; i++)
-        rows[s->recording->func_of[s->table->rows.data[i].func]] = &s->table->rows.data[i];
+    for (uint32_t i = 0; s->table && i < s->table->rows.len; i++)
+        rows[table_func(s, i)] = &s->table->rows.data[i];
     return rows;
 }
 
@@ -232,142 +261,87 @@ int fm_view_table(struct fm_view *v, unsigned metric)
 
 /* ---- calls between functions ---- */
 
-static uint32_t edge_at(struct fm_view *v, uint32_t caller, uint32_t callee)
+/* All calls, or those of the function that was asked for last. */
+static const struct fm_calls *calls_of(struct fm_view *v, uint32_t around)
 {
-    bool is_new;
-    uint32_t id =
-        *fm_map_at(&v->edge_index, fm_map_pair(caller, callee), (uint32_t)v->edges.len, &is_new);
-    if (is_new)
-        fm_vec_push(&v->edges, ((struct fm_view_edge){ caller, callee }));
-    return id;
+    v = v->tree_of ? v->tree_of : v;
+    struct fm_calls *calls = around == FM_NONE ? &v->calls : &v->calls_around;
+    fm_view_use(v);
+    if (calls->of && (around == FM_NONE || v->around == around))
+        return calls;
+    struct fm_shape tree = fm_view_tree(v);
+    fm_autofree bool *is_row = is_row_new(v);
+    fm_calls_release(calls);
+    fm_calls_init(calls, &tree, &(struct fm_calls_of){ is_row, 0, around });
+    v->around = around == FM_NONE ? v->around : around;
+    return calls;
 }
 
-static void find_table_edges(struct fm_view *v, const struct fm_view_side *s)
+static void add_tree_edges(struct fm_view *v, unsigned metric, uint32_t around,
+                           fm_view_edges *edges)
 {
-    for (size_t i = 0; s->table && i < s->table->edges.len; i++) {
-        const struct fm_flat_edge *edge = &s->table->edges.data[i];
-        edge_at(v, s->recording->func_of[s->table->rows.data[edge->caller].func],
-                s->recording->func_of[s->table->rows.data[edge->callee].func]);
+    const struct fm_calls *calls = calls_of(v, around);
+    struct fm_groups groups = fm_groups_of_calls(calls);
+    fm_autofree struct fm_view_numbers *after = tree_numbers_new(v, 0, metric, &groups);
+    fm_autofree struct fm_view_numbers *before = tree_numbers_new(v, 1, metric, &groups);
+    fm_vec_reserve(edges, groups.count);
+    for (size_t i = 0; i < groups.count; i++) {
+        const struct fm_call *call = &calls->list.data[i];
+        fm_vec_push(edges,
+                    ((struct fm_view_edge){ call->caller, call->callee, { after[i], before[i] } }));
     }
 }
 
-static void find_edges(struct fm_view *v)
+static void add_table_edges(struct fm_view *v, unsigned metric, uint32_t around,
+                            fm_view_edges *edges)
 {
-    if (v->edge_of)
-        return;
-    v->edge_of = fm_malloc(v->nodes * sizeof *v->edge_of);
-    v->edge_outermost = fm_calloc(v->nodes, 1);
-    FM_VEC(uint32_t) busy_until = { 0 };
-    v->edge_of[0] = FM_NONE;
-    for (uint32_t i = 1; i < v->nodes; i++) {
-        uint32_t caller = v->func[v->parent[i]];
-        v->edge_of[i] = FM_NONE;
-        if (!is_shown(v, v->func[i]))
-            continue;
-        uint32_t edge = v->edge_of[i] = edge_at(v, is_shown(v, caller) ? caller : 0, v->func[i]);
-        while (busy_until.len <= edge)
-            fm_vec_push(&busy_until, 0);
-        if (i >= busy_until.data[edge]) {
-            v->edge_outermost[i] = 1;
-            busy_until.data[edge] = v->end[i];
+    struct fm_map index = { 0 };
+    for (uint32_t i = 0; i < edges->len; i++)
+        fm_map_at(&index, fm_map_pair(edges->data[i].caller, edges->data[i].callee), i, NULL);
+    for (int side = 0; side < 2; side++) {
+        const struct fm_view_side *s = &v->side[side];
+        for (size_t i = 0; s->table && i < s->table->edges.len; i++) {
+            const struct fm_flat_edge *edge = &s->table->edges.data[i];
+            struct fm_view_edge fresh = { table_func(s, edge->caller),
+                                          table_func(s, edge->callee),
+                                          { { 0 } } };
+            bool is_new;
+            if (around != FM_NONE && fresh.caller != around && fresh.callee != around)
+                continue;
+            uint32_t at = *fm_map_at(&index, fm_map_pair(fresh.caller, fresh.callee),
+                                     (uint32_t)edges->len, &is_new);
+            if (is_new)
+                fm_vec_push(edges, fresh);
+            numbers_add(&edges->data[at].side[side], edge_numbers(edge, metric));
         }
     }
-    fm_vec_release(&busy_until);
-    for (int i = 0; i < 2; i++)
-        find_table_edges(v, &v->side[i]);
+    fm_map_release(&index);
 }
 
-struct fm_view_numbers *fm_view_edge_numbers(struct fm_view *v, int side, unsigned metric)
+fm_view_edges fm_view_edges_of(struct fm_view *v, unsigned metric, uint32_t around)
 {
-    struct fm_view_side *s = &v->side[side];
-    find_edges(v);
-    struct fm_view_numbers *rows = fm_calloc(v->edges.len, sizeof *rows);
-    if (!s->recording)
-        return rows;
-    for (size_t i = 0; s->table && i < s->table->edges.len; i++) {
-        const struct fm_flat_edge *edge = &s->table->edges.data[i];
-        uint32_t at = edge_at(v, s->recording->func_of[s->table->rows.data[edge->caller].func],
-                              s->recording->func_of[s->table->rows.data[edge->callee].func]);
-        rows[at] = edge_numbers(edge, metric);
-    }
-    if (s->recording->estimated && s->table)
-        return rows;
-    struct fm_view_values values = fm_view_values(v, side, metric);
-    const double *calls = fm_view_selves(v, side, FM_ENGINE_CALLS);
-    for (uint32_t i = 1; i < v->nodes; i++) {
-        if (v->edge_of[i] == FM_NONE)
-            continue;
-        struct fm_view_numbers *row = &rows[v->edge_of[i]];
-        row->calls += calls[i];
-        row->self += values.self[i];
-        row->total += v->edge_outermost[i] ? values.total[i] : 0;
-    }
-    return rows;
+    fm_view_edges edges = { 0 };
+    if (has_tree(&v->side[0]) || has_tree(&v->side[1]))
+        add_tree_edges(v, metric, around, &edges);
+    if (v->side[0].table || v->side[1].table)
+        add_table_edges(v, metric, around, &edges);
+    return edges;
 }
-
-struct neighbour {
-    uint32_t func;
-    struct fm_view_numbers after, before;
-};
 
 static int by_weight(const void *left, const void *right)
 {
-    const struct neighbour *a = left, *b = right;
-    double wide = a->after.total + a->before.total, other = b->after.total + b->before.total;
+    const struct fm_view_edge *a = left, *b = right;
+    double wide = a->side[0].total + a->side[1].total, other = b->side[0].total + b->side[1].total;
     if (wide != other)
         return wide > other ? -1 : 1;
-    return a->func < b->func ? -1 : a->func > b->func;
+    if (a->caller != b->caller)
+        return a->caller < b->caller ? -1 : 1;
+    return a->callee < b->callee ? -1 : a->callee > b->callee;
 }
 
-/* One end of the edges is given, so they are told apart by the other end: no edge has to be looked
- * up, and they need not be found for all functions. */
-static void neighbours_of_table(const struct fm_view_side *s, uint32_t func, unsigned metric,
-                                bool callers, struct fm_view_numbers *rows)
+static bool edge_is_used(const struct fm_view_edge *edge)
 {
-    for (size_t i = 0; s->table && i < s->table->edges.len; i++) {
-        const struct fm_flat_edge *edge = &s->table->edges.data[i];
-        uint32_t caller = s->recording->func_of[s->table->rows.data[edge->caller].func];
-        uint32_t callee = s->recording->func_of[s->table->rows.data[edge->callee].func];
-        if (func == (callers ? callee : caller))
-            rows[callers ? caller : callee] = edge_numbers(edge, metric);
-    }
-}
-
-static void neighbours_of_tree(struct fm_view *v, int side, uint32_t func, unsigned metric,
-                               bool callers, struct fm_view_numbers *rows)
-{
-    struct fm_view_values values = fm_view_values(v, side, metric);
-    const double *calls = fm_view_selves(v, side, FM_ENGINE_CALLS);
-    fm_autofree uint32_t *busy_until = fm_calloc(v->engine->functions.len, sizeof *busy_until);
-    for (uint32_t i = 1; i < v->nodes; i++) {
-        uint32_t callee = v->func[i], caller = v->func[v->parent[i]];
-        if ((callers ? callee != func : func && caller != func) || !is_shown(v, callee))
-            continue;
-        caller = is_shown(v, caller) ? caller : 0;
-        if (!callers && caller != func)
-            continue;
-        uint32_t other = callers ? caller : callee;
-        rows[other].calls += calls[i];
-        rows[other].self += values.self[i];
-        if (i >= busy_until[other]) {
-            rows[other].total += values.total[i];
-            busy_until[other] = v->end[i];
-        }
-    }
-}
-
-/* By function: the edges between it and `func`. Caller frees. */
-static struct fm_view_numbers *neighbour_numbers(struct fm_view *v, int side, uint32_t func,
-                                                 unsigned metric, bool callers)
-{
-    const struct fm_view_side *s = &v->side[side];
-    struct fm_view_numbers *rows = fm_calloc(v->engine->functions.len, sizeof *rows);
-    if (!s->recording)
-        return rows;
-    neighbours_of_table(s, func, metric, callers, rows);
-    if (!s->recording->estimated || !s->table)
-        neighbours_of_tree(v, side, func, metric, callers, rows);
-    return rows;
+    return edge->side[0].calls || edge->side[0].total || edge->side[1].calls || edge->side[1].total;
 }
 
 int fm_view_neighbours(struct fm_view *v, uint32_t func, unsigned metric, bool callers)
@@ -376,29 +350,31 @@ int fm_view_neighbours(struct fm_view *v, uint32_t func, unsigned metric, bool c
         return -1;
     struct fm_result *r = &v->engine->results[0];
     bool diff = fm_view_is_diff(v);
-    fm_autofree struct fm_view_numbers *after = neighbour_numbers(v, 0, func, metric, callers);
-    fm_autofree struct fm_view_numbers *before = neighbour_numbers(v, 1, func, metric, callers);
-    FM_VEC(struct neighbour) found = { 0 };
-    for (uint32_t f = 0; f < v->engine->functions.len && found.len < FM_ENGINE_ROWS; f++)
-        if (after[f].calls || after[f].total || before[f].calls || before[f].total)
-            fm_vec_push(&found, ((struct neighbour){ f, after[f], before[f] }));
-    if (found.len)
-        qsort(found.data, found.len, sizeof *found.data, by_weight);
-    fm_result_begin(r, (uint32_t)found.len);
+    fm_view_edges edges = fm_view_edges_of(v, metric, func);
+    uint32_t found = 0;
+    for (size_t i = 0; i < edges.len && found < FM_ENGINE_ROWS; i++) {
+        const struct fm_view_edge *edge = &edges.data[i];
+        if (func == (callers ? edge->callee : edge->caller) && edge_is_used(edge))
+            edges.data[found++] = *edge;
+    }
+    if (found)
+        qsort(edges.data, found, sizeof *edges.data, by_weight);
+    fm_result_begin(r, found);
     uint32_t *other = fm_result_u32(r);
     double *calls = fm_result_f64(r), *self = fm_result_f64(r), *total = fm_result_f64(r);
     double *base_calls = diff ? fm_result_f64(r) : NULL, *base = diff ? fm_result_f64(r) : NULL;
-    for (size_t i = 0; i < found.len; i++) {
-        other[i] = found.data[i].func;
-        calls[i] = found.data[i].after.calls;
-        self[i] = found.data[i].after.self;
-        total[i] = found.data[i].after.total;
+    for (uint32_t i = 0; i < found; i++) {
+        const struct fm_view_edge *edge = &edges.data[i];
+        other[i] = callers ? edge->caller : edge->callee;
+        calls[i] = edge->side[0].calls;
+        self[i] = edge->side[0].self;
+        total[i] = edge->side[0].total;
         if (diff) {
-            base_calls[i] = found.data[i].before.calls;
-            base[i] = found.data[i].before.total;
+            base_calls[i] = edge->side[1].calls;
+            base[i] = edge->side[1].total;
         }
     }
-    fm_vec_release(&found);
+    fm_vec_release(&edges);
     return 0;
 }
 
@@ -409,8 +385,7 @@ int fm_view_matched(struct fm_view *v, const uint32_t *funcs, uint32_t len, unsi
     if (!metric_exists(v, metric))
         return -1;
     struct fm_result *r = &v->engine->results[0];
-    struct fm_view_values after = fm_view_values(v, 0, metric),
-                          before = fm_view_values(v, 1, metric);
+    struct fm_numbers after = fm_view_values(v, 0, metric), before = fm_view_values(v, 1, metric);
     fm_autofree uint8_t *wanted = fm_calloc(v->engine->functions.len, 1);
     double sum = 0, base = 0, nodes = 0;
     for (uint32_t i = 0; i < len; i++)
@@ -422,8 +397,8 @@ int fm_view_matched(struct fm_view *v, const uint32_t *funcs, uint32_t len, unsi
         nodes++;
         if (i < covered)
             continue;
-        sum += after.total[i];
-        base += before.total ? before.total[i] : 0;
+        sum += (double)after.total[i];
+        base += before.total ? (double)before.total[i] : 0;
         covered = v->end[i];
     }
     fm_result_begin(r, 0);

@@ -1,4 +1,4 @@
-/* Views and their columns of numbers; see view.h. */
+/* Views, and how long they keep the numbers that the model makes for them; see view.h. */
 #include "view.h"
 
 #include <string.h>
@@ -10,24 +10,29 @@
 
 static void side_forget(struct fm_view_side *s)
 {
-    for (unsigned m = 0; m < FM_ENGINE_METRICS; m++) {
-        free(s->values[m].self);
-        free(s->values[m].total);
-        s->values[m] = (struct fm_view_values){ 0 };
-    }
+    for (unsigned m = 0; m < FM_VIEW_METRICS; m++)
+        fm_numbers_release(&s->values[m]);
     for (int k = 0; k < FM_VIEW_RECENT; k++)
-        s->recent[k] = FM_ENGINE_METRICS;
+        s->recent[k] = FM_VIEW_METRICS;
     fm_flat_free(s->flat);
     s->flat = NULL;
 }
 
+/* All that is quickly made again. */
+static void numbers_forget(struct fm_view *v)
+{
+    for (int i = 0; i < 2; i++)
+        side_forget(&v->side[i]);
+    fm_calls_release(&v->calls);
+    fm_calls_release(&v->calls_around);
+}
+
 static void tree_free(struct fm_view *v)
 {
+    numbers_forget(v);
     for (int i = 0; i < 2; i++) {
-        struct fm_view_side *s = &v->side[i];
-        free((void *)(uintptr_t)s->of.part);
-        free(s->of.node_of);
-        side_forget(s);
+        free((void *)(uintptr_t)v->side[i].of.part);
+        free(v->side[i].of.node_of);
     }
     free(v->parent);
     free(v->func);
@@ -41,10 +46,6 @@ static void view_free(struct fm_view *v)
 {
     if (!v)
         return;
-    fm_vec_release(&v->edges);
-    fm_map_release(&v->edge_index);
-    free(v->edge_of);
-    free(v->edge_outermost);
     fm_reversed_free(v->reversed);
     struct fm_view *owner = v->tree_of;
     if (owner) {
@@ -119,8 +120,7 @@ static int view_fill(struct fm_engine *e, struct fm_view *v)
         return -1;
     if (o->base >= 0 && !(v->side[1].recording = fm_engine_recording(e, o->base)))
         return -1;
-    for (int i = 0; i < 2; i++)
-        side_forget(&v->side[i]);
+    numbers_forget(v);
     v->key = fm_view_options_key(o);
     struct fm_view *owner = owner_of_same(e, v->key);
     if (owner)
@@ -156,52 +156,13 @@ int fm_engine_view_new(struct fm_engine *e, const char *options, size_t len)
 
 /* ---- numbers ---- */
 
-double *fm_view_column(const struct fm_view *v, int side, uint64_t columns)
+static struct fm_numbers_of numbers_of(const struct fm_view_side *s, unsigned metric)
 {
-    const struct fm_view_side *s = &v->side[side];
-    double *sums = fm_calloc(v->nodes, sizeof *sums);
-    for (int m = 0; s->recording && m < FM_METRIC_COUNT; m++) {
-        const int64_t *data = columns >> m & 1 ? s->of.p->columns[m].data : NULL;
-        unsigned part = fm_part_of((enum fm_metric)m);
-        for (size_t i = 0; data && i < s->of.p->nodes.len; i++)
-            if (data[i] > 0 && fm_shape_counts(&s->of, i, part))
-                sums[s->of.node_of[i]] += (double)data[i];
-    }
-    return sums;
-}
-
-/* Numbers that include callees: a node that became one with its caller adds nothing to it. */
-static void fill_from_totals(const struct fm_view *v, const struct fm_view_side *s,
-                             enum fm_metric metric, struct fm_view_values *values)
-{
-    const struct fm_profile *p = s->of.p;
-    const int64_t *data = p->columns[metric].data;
-    fm_autofree int64_t *remain = data && s->of.partly ? fm_shape_totals_new(&s->of, metric) : NULL;
-    const int64_t *totals = remain ? remain : data;
-    unsigned part = remain ? FM_SHAPE_NODE : fm_part_of(metric);
-    double *total = values->total, *self = values->self;
-    for (size_t i = 0; data && i < p->nodes.len; i++) {
-        uint32_t node = s->of.node_of[i], up = p->nodes.data[i].parent;
-        if (totals[i] > 0 && fm_shape_counts(&s->of, i, part) &&
-            (up == FM_NONE || s->of.node_of[up] != node))
-            total[node] += (double)totals[i];
-    }
-    /* `self` gathers what the children have, first. */
-    for (uint32_t i = v->nodes; i-- > 0;) {
-        double below = self[i];
-        if (total[i] < below)
-            total[i] = below;
-        self[i] = total[i] - below;
-        if (i)
-            self[v->parent[i]] += total[i];
-    }
-}
-
-static void fill_from_selves(const struct fm_view *v, struct fm_view_values *values)
-{
-    memcpy(values->total, values->self, v->nodes * sizeof *values->total);
-    for (uint32_t i = v->nodes; i-- > 1;)
-        values->total[v->parent[i]] += values->total[i];
+    bool table_time = metric == FM_VIEW_TABLE_TIME;
+    return (struct fm_numbers_of){
+        .columns = fm_engine_metric_columns(table_time ? FM_ENGINE_TOTAL : metric),
+        .timeless = table_time ? s->recording->timeless : NULL,
+    };
 }
 
 /* Numbers are most of a view and quickly made again: only the views used last keep theirs. */
@@ -217,8 +178,7 @@ void fm_view_use(struct fm_view *v)
         for (int k = 0; other && other != v && k < FM_ENGINE_VIEWS; k++)
             later += e->views[k] && e->views[k]->used > other->used;
         if (later >= FM_ENGINE_NUMBERS)
-            for (int side = 0; side < 2; side++)
-                side_forget(&other->side[side]);
+            numbers_forget(other);
     }
 }
 
@@ -230,49 +190,45 @@ static void remember(struct fm_view_side *s, unsigned metric)
     while (at < FM_VIEW_RECENT - 1 && s->recent[at] != metric)
         at++;
     unsigned oldest = s->recent[at];
-    if (oldest != metric && oldest < FM_ENGINE_METRICS) {
-        free(s->values[oldest].self);
-        free(s->values[oldest].total);
-        s->values[oldest] = (struct fm_view_values){ 0 };
-    }
+    if (oldest != metric && oldest < FM_VIEW_METRICS)
+        fm_numbers_release(&s->values[oldest]);
     memmove(s->recent + 1, s->recent, at * sizeof *s->recent);
     s->recent[0] = metric;
 }
 
-/* What a side keeps of a metric, with its selves at least. */
-static struct fm_view_values *values_of(struct fm_view *v, int side, unsigned metric)
-{
-    v = v->tree_of ? v->tree_of : v;
-    struct fm_view_side *s = &v->side[side];
-    struct fm_view_values *values = &s->values[metric];
-    fm_view_use(v);
-    remember(s, metric);
-    if (values->self)
-        return values;
-    if (fm_engine_metric_info(metric).scope == FM_OF_CALLEES) {
-        values->self = fm_calloc(v->nodes, sizeof *values->self);
-        values->total = fm_calloc(v->nodes, sizeof *values->total);
-        fill_from_totals(v, s, (enum fm_metric)metric, values);
-    } else {
-        values->self = fm_view_column(v, side, fm_engine_metric_columns(metric));
-    }
-    return values;
-}
-
-const double *fm_view_selves(struct fm_view *v, int side, unsigned metric)
-{
-    return v->side[side].recording ? values_of(v, side, metric)->self : NULL;
-}
-
-struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metric)
+/* What a side keeps of a metric; totals only if they are asked for, or what was recorded. */
+static struct fm_numbers values_of(struct fm_view *v, int side, unsigned metric, bool totals)
 {
     if (!v->side[side].recording)
-        return (struct fm_view_values){ 0 };
-    struct fm_view_values *values =
-        values_of(v, side, fm_engine_metric_is_drawn(metric) ? metric : FM_ENGINE_TOTAL);
-    if (!values->total) {
-        values->total = fm_malloc(v->nodes * sizeof *values->total);
-        fill_from_selves(v, values);
-    }
+        return (struct fm_numbers){ 0 };
+    v = v->tree_of ? v->tree_of : v;
+    struct fm_view_side *s = &v->side[side];
+    struct fm_numbers *values = &s->values[metric];
+    struct fm_numbers_of of = numbers_of(s, metric);
+    struct fm_shape tree = fm_view_tree(v);
+    fm_view_use(v);
+    remember(s, metric);
+    if (!values->self)
+        fm_numbers_init(values, &tree, &s->of, &of);
+    if (totals)
+        fm_numbers_add_up(values, &tree, &of);
     return *values;
+}
+
+const int64_t *fm_view_selves(struct fm_view *v, int side, unsigned metric)
+{
+    return values_of(v, side, metric, false).self;
+}
+
+struct fm_numbers fm_view_values(struct fm_view *v, int side, unsigned metric)
+{
+    return values_of(v, side, fm_engine_metric_is_drawn(metric) ? metric : FM_ENGINE_TOTAL, true);
+}
+
+struct fm_numbers fm_view_table_values(struct fm_view *v, int side, unsigned metric)
+{
+    const struct fm_recording *r = v->side[side].recording;
+    bool differs = r && r->timeless && v->options.thread == FM_NONE;
+    return metric == FM_ENGINE_TOTAL && differs ? values_of(v, side, FM_VIEW_TABLE_TIME, true)
+                                                : fm_view_values(v, side, metric);
 }

@@ -6,14 +6,14 @@
  * − 1.
  *  2. func[v] < number of functions of the engine when the view was made.
  *  3. total[v] >= the sum of the totals of v's children, and nothing is negative: pictures never
- * overflow. (Where a recording says otherwise, a caller's total is raised.) A reversed view has
- * these too, for the tables; its own tree is in reversed.h.
+ * overflow (model/sums.h). A reversed view has these too, for the tables; its own tree is in
+ * reversed.h.
  */
 #ifndef FM_ENGINE_VIEW_H
 #define FM_ENGINE_VIEW_H
 
 #include "engine.h"
-#include "record/model/shape.h"
+#include "record/model/sums.h"
 
 /* What the page asks for; filled from text by fm_view_options_read (options.c). */
 struct fm_view_pattern {
@@ -36,25 +36,19 @@ int fm_view_options_read(struct fm_view_options *o, const char *text, size_t len
                          struct fm_error *err);
 void fm_view_options_release(struct fm_view_options *o);
 
-/* Numbers of one metric, by node. Kept in a side, the totals may not have been asked for yet. */
-struct fm_view_values {
-    double *self, *total;
-};
-
 #define FM_VIEW_RECENT 3
+
+/* What tables have of time, where that is not what is drawn: threads that were only sampled beside
+ * calls are in pictures, and tables leave their time out (model/flat.h). */
+enum { FM_VIEW_TABLE_TIME = FM_ENGINE_METRICS, FM_VIEW_METRICS };
 
 struct fm_view_side {
     struct fm_recording *recording; /* NULL: not compared */
     struct fm_shape_source of;      /* its profile, what of its nodes counts and where they are */
-    struct fm_view_values values[FM_ENGINE_METRICS]; /* NULL until asked for */
-    unsigned recent[FM_VIEW_RECENT];                 /* metrics kept, the newest first */
+    struct fm_numbers values[FM_VIEW_METRICS]; /* the model's; NULL until asked for */
+    unsigned recent[FM_VIEW_RECENT];           /* metrics kept, the newest first */
     const struct fm_flat *table; /* NULL, or the table that the recording came as, shown as it is */
     struct fm_flat *flat;        /* what a table shows beside the metric; NULL until asked for */
-};
-
-/* Calls from one function to another. Caller 0 is the thread itself. */
-struct fm_view_edge {
-    uint32_t caller, callee;
 };
 
 struct fm_reversed;
@@ -72,11 +66,9 @@ struct fm_view {
     uint32_t *parent, *func, *end;
     uint8_t *outermost; /* no node of the same function above it */
     struct fm_view_side side[2];
-    /* Made when first asked for, by tables.c. */
-    FM_VEC(struct fm_view_edge) edges;
-    struct fm_map edge_index;
-    uint32_t *edge_of; /* by node; FM_NONE for those without a caller at all */
-    uint8_t *edge_outermost;
+    /* Who called whom, the model's: all of it, and of one function. Made when first asked for. */
+    struct fm_calls calls, calls_around;
+    uint32_t around;              /* which one */
     struct fm_reversed *reversed; /* NULL unless reversed */
 };
 
@@ -92,13 +84,18 @@ char *fm_view_options_key(const struct fm_view_options *o);
 void fm_view_shape(struct fm_view *v);
 
 /* The numbers of a metric on a side (0 after, 1 before); NULLs if there is no such side. */
-struct fm_view_values fm_view_values(struct fm_view *v, int side, unsigned metric);
+struct fm_numbers fm_view_values(struct fm_view *v, int side, unsigned metric);
+/* Those that tables and graphs are made of. */
+struct fm_numbers fm_view_table_values(struct fm_view *v, int side, unsigned metric);
 /* Without the totals, which for most metrics need not be made then. */
-const double *fm_view_selves(struct fm_view *v, int side, unsigned metric);
+const int64_t *fm_view_selves(struct fm_view *v, int side, unsigned metric);
 /* The view is used: those that were used before the last ones forget their numbers. */
 void fm_view_use(struct fm_view *v);
-/* The sum of columns (bits) by node, callees not included. Caller frees. */
-double *fm_view_column(const struct fm_view *v, int side, uint64_t columns);
+
+static inline struct fm_shape fm_view_tree(const struct fm_view *v)
+{
+    return (struct fm_shape){ v->nodes, v->depth, v->parent, v->func, v->end };
+}
 
 static inline bool fm_view_is_diff(const struct fm_view *v)
 {
@@ -150,8 +147,14 @@ struct fm_view_numbers {
 };
 /* One per function of the engine, zero for those that are not in the view. Caller frees. */
 struct fm_view_numbers *fm_view_function_numbers(struct fm_view *v, int side, unsigned metric);
-/* One per edge of v->edges, which is made if need be. Caller frees. */
-struct fm_view_numbers *fm_view_edge_numbers(struct fm_view *v, int side, unsigned metric);
+/* Calls from one function to another, after and before. Caller 0 is the thread itself. */
+struct fm_view_edge {
+    uint32_t caller, callee;
+    struct fm_view_numbers side[2];
+};
+typedef FM_VEC(struct fm_view_edge) fm_view_edges;
+/* All of them, or those from and to one function. Caller releases. */
+fm_view_edges fm_view_edges_of(struct fm_view *v, unsigned metric, uint32_t around);
 /* What shares are taken of. */
 double fm_view_sum(struct fm_view *v, int side, unsigned metric);
 
