@@ -652,6 +652,43 @@ static void test_estimated_tree(void **state)
     fm_engine_release(&e);
 }
 
+/* Of calls only their number is known, as the module `profile` writes it: a calls h three times of
+ * four, b once. Of h's 80 the graph draws 60 and 20, as `fathom graph` does; the list of callers
+ * invents nothing.
+ */
+static void test_calls_without_time(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "a", "b", "h" };
+    static const int64_t rows[][3] = { { 1, 70, 10 }, { 1, 30, 10 }, { 4, 80, 80 } };
+    struct fm_engine e;
+    struct fm_profile *p = fm_profile_new();
+    p->flat = fm_calloc(1, sizeof *p->flat);
+    for (size_t i = 0; i < 3; i++)
+        fm_vec_push(&p->flat->rows, ((struct fm_flat_row){ .func = fx_function(p, names[i]),
+                                                           .calls = rows[i][0],
+                                                           .primitive = rows[i][0],
+                                                           .total_ns = rows[i][1],
+                                                           .self_ns = rows[i][2] }));
+    for (uint32_t i = 0; i < 2; i++)
+        fm_vec_push(&p->flat->edges,
+                    ((struct fm_flat_edge){ .caller = i, .callee = 2, .calls = i ? 1 : 3 }));
+    fm_engine_init(&e);
+    fm_engine_add(&e, p, "counts");
+    struct fm_view *v = VIEW(&e, "together=1");
+    assert_int_equal(
+        fm_view_graph(
+            v, &(struct fm_graph_query){ .edge_cut = 0.01, .root = FM_NONE, .leaf = FM_NONE }),
+        0);
+    const struct fm_result *edges = &e.results[1];
+    assert_int_equal(edges->rows, 2);
+    assert_true(f64_at(edges, 4, 0) == 60 && f64_at(edges, 5, 0) == 3);
+    assert_true(f64_at(edges, 4, 1) == 20 && f64_at(edges, 5, 1) == 1);
+    assert_neighbour(&e, v, "h", true, "a", 3, 0);
+    assert_neighbour(&e, v, "h", true, "b", 1, 0);
+    fm_engine_release(&e);
+}
+
 static void test_graph(void **state)
 {
     (void)state;
@@ -910,6 +947,7 @@ int main(void)
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_estimated_tree),
         cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_calls_without_time),
         cmocka_unit_test(test_layers),
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_names_are_text),

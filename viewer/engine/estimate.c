@@ -32,20 +32,11 @@ struct estimate {
     uint32_t first_node;
 };
 
-/* Edges of which only calls are known get their part of the callee's time. */
 static void weigh_edges(struct estimate *s)
 {
-    const struct fm_flat *flat = s->flat;
-    fm_autofree double *calls_in = fm_calloc(flat->rows.len, sizeof *calls_in);
-    for (size_t i = 0; i < flat->edges.len; i++)
-        calls_in[flat->edges.data[i].callee] += (double)flat->edges.data[i].calls;
-    for (size_t i = 0; i < flat->edges.len; i++) {
-        const struct fm_flat_edge *edge = &flat->edges.data[i];
-        double ns = (double)edge->total_ns;
-        if (fm_edge_counts_only(edge))
-            ns = (double)flat->rows.data[edge->callee].total_ns * (double)edge->calls /
-                 calls_in[edge->callee];
-        s->edge_ns[i] = ns > 0 ? ns : 0;
+    for (size_t i = 0; i < s->flat->edges.len; i++) {
+        int64_t ns = fm_edge_time(s->flat, &s->flat->edges.data[i]);
+        s->edge_ns[i] = ns > 0 ? (double)ns : 0;
     }
 }
 

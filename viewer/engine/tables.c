@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/model/label.h"
 #include "view.h"
 
 static double positive(int64_t value)
@@ -312,7 +313,10 @@ static void add_table_edges(struct fm_view *v, unsigned metric, uint32_t around,
                                      (uint32_t)edges->len, &is_new);
             if (is_new)
                 fm_vec_push(edges, fresh);
-            numbers_add(&edges->data[at].side[side], edge_numbers(edge, metric));
+            struct fm_view_numbers numbers = edge_numbers(edge, metric);
+            if (around == FM_NONE && metric == FM_ENGINE_TOTAL) /* to be drawn, not listed */
+                numbers.total = positive(fm_edge_time(s->table, edge));
+            numbers_add(&edges->data[at].side[side], numbers);
         }
     }
     fm_map_release(&index);

@@ -24,6 +24,17 @@ static inline bool fm_edge_counts_only(const struct fm_flat_edge *e)
     return e->calls > 0 && e->primitive == 0 && e->self_ns == 0 && e->total_ns == 0;
 }
 
+/* Time of an edge, for those who draw it: of one of which only the calls are known, their part of the
+ * callee's. */
+static inline int64_t fm_edge_time(const struct fm_flat *flat, const struct fm_flat_edge *e)
+{
+    const struct fm_flat_row *callee = &flat->rows.data[e->callee];
+    if (!fm_edge_counts_only(e) || callee->calls <= 0)
+        return e->total_ns;
+    double part = (double)e->calls / (double)callee->calls;
+    return (int64_t)((part > 1 ? 1 : part) * (double)callee->total_ns);
+}
+
 /* Seconds as cProfile computes them from nanoseconds (it multiplies, and so must we for the same
  * last digit). */
 static inline double fm_label_seconds(int64_t ns)

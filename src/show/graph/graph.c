@@ -8,16 +8,6 @@
 #include "record/model/label.h"
 #include "show/graph/names.h"
 
-/* Time of an edge of which only the calls are known: its part of the callee's calls. */
-static int64_t edge_time(const struct fm_flat *flat, const struct fm_flat_edge *e)
-{
-    const struct fm_flat_row *callee = &flat->rows.data[e->callee];
-    if (!fm_edge_counts_only(e) || callee->calls <= 0)
-        return e->total_ns;
-    double part = (double)e->calls / (double)callee->calls;
-    return (int64_t)((part > 1 ? 1 : part) * (double)callee->total_ns);
-}
-
 static void node_take(struct fm_graph_node *node, int side, const struct fm_flat_row *row)
 {
     struct fm_graph_side *s = &node->side[side];
@@ -89,7 +79,7 @@ struct fm_graph *fm_graph_new(const struct fm_profile *p, const struct fm_flat *
     for (size_t i = 0; i < flat->edges.len; i++) {
         const struct fm_flat_edge *e = &flat->edges.data[i];
         struct fm_graph_edge edge = { .caller = e->caller, .callee = e->callee, .kept = true };
-        edge_take(&edge, 0, edge_time(flat, e), e->calls);
+        edge_take(&edge, 0, fm_edge_time(flat, e), e->calls);
         fm_vec_push(&g->edges, edge);
     }
     sort_edges(g);
@@ -208,7 +198,7 @@ static void match_edges(struct match *m, struct fm_graph *g, struct fm_map *inde
         if (is_new)
             fm_vec_push(&g->edges, ((struct fm_graph_edge){
                                        .caller = caller, .callee = callee, .kept = true }));
-        edge_take(&g->edges.data[edge], side, edge_time(flat, e), e->calls);
+        edge_take(&g->edges.data[edge], side, fm_edge_time(flat, e), e->calls);
     }
 }
 
