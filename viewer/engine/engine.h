@@ -5,10 +5,10 @@
  * Model. An engine holds recordings and one table of functions for all of them, so that a function
  * has one id whatever recording or view it shows up in. A view is one recording (or two, to be
  * compared) shaped for showing: scope, folding, grouping. Its nodes are numbered so that the nodes
- * below v are v + 1 … end[v] − 1; hence "is below", "outermost" and sums need no stack. Metrics are
- * columns made of the recording's when first asked for.
+ * below v are v + 1 … end[v] − 1; hence "is below" and "outermost" need no stack. Numbers are the
+ * model's (model/sums.h, model/flat.h), made when first asked for.
  *
- * Numbers are doubles: exact up to 2^53 (104 days in ns), and what JavaScript has.
+ * They leave as doubles: exact up to 2^53 (104 days in ns), and what JavaScript has.
  * Results live in the engine until the next call. Everything that comes from a recording is
  * bounded. Threads: none. Does not draw, does not read files.
  */
