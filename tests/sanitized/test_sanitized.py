@@ -36,6 +36,8 @@ SECONDS = 240
 PYTHONS = list(pythons.interpreters().values())
 EVERYTHING = str(HERE.parent / "faults" / "program.py")
 ENDS = str(HERE.parent / "programs" / "threads_end.py")
+TOOLS = str(HERE.parent / "programs" / "own_profiler.py")
+RAISING = str(HERE.parent / "programs" / "raising_tools.py")
 SHELLS = str(HERE.parent / "programs" / "shells.py")
 CHILDREN = str(HERE.parent / "programs" / "starts_children.py")
 RACES = str(HERE / "races.py")
@@ -90,7 +92,7 @@ def expect_as_plain(tmp_path, python, options, words):
 
 @pytest.mark.parametrize("options", [["--calls"], ["--calls", "--no-c-calls"], ["--lines=mine"],
                                      ["--calls", "--lines=mine"]], ids=" ".join)
-@pytest.mark.parametrize("program", [EVERYTHING, ENDS], ids=os.path.basename)
+@pytest.mark.parametrize("program", [EVERYTHING, ENDS, TOOLS, RAISING], ids=os.path.basename)
 def test_collectors(python, program, options, tmp_path):
     expect_as_plain(tmp_path, python, options, [program])
 

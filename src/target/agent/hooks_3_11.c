@@ -15,9 +15,10 @@
  * Together with C calls there is no such hook, and the trace function sees, and passes over, other
  * frames' lines too.
  *
- * The profile function can be taken away by the program (sys.setprofile, cProfile). If nobody
- * else's takes its place, ours comes back at once (a pending call); otherwise that thread is lost
- * to us, and the recording says so. The program's own profiler is never touched.
+ * A thread has one profile function and one trace function. Where the program sets its own
+ * (sys.setprofile, sys.settrace), functions of ours call it, so that both are told
+ * (program_tools.h). One that is written in C (cProfile, coverage) takes the place of ours: that
+ * thread is lost to us then, and the recording says so.
  *
  * Threads: the GIL protects everything here, other threads' states included: a thread's state is
  * made without the GIL at the head of the interpreter's list, where we look once, and is taken out
@@ -26,6 +27,7 @@
 #include "target/agent/functions.h"
 #include "target/agent/hooks.h"
 #include "target/agent/lines.h"
+#include "target/agent/program_tools.h"
 
 #if !FM_HAS_MONITORING
 
@@ -125,6 +127,7 @@ static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCo
 /* ---- the profile function ---------------------------------------------------------------- */
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
+static int on_both(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 static bool has_trace_function(PyThreadState *thread);
 
 static void update_tracing(PyThreadState *thread)
@@ -148,40 +151,35 @@ static void give_trace_function(PyThreadState *thread, Py_tracefunc function)
     update_tracing(thread);
 }
 
-/* Every thread without a profile function gets ours. One that has another's keeps it. */
+/* A thread without a profile function gets ours. One with the program's Python function gets both;
+ * one with another's keeps it. */
+static void cover_thread(PyThreadState *thread)
+{
+    if (!thread->c_profilefunc)
+        give_profile_function(thread, on_profile);
+    else if (thread->c_profilefunc == fm_program_profile())
+        give_profile_function(thread, on_both);
+    else
+        return;
+    if (source.lines)
+        has_trace_function(thread);
+}
+
 static void cover_threads(void)
 {
     source.newest_thread = PyInterpreterState_ThreadHead(source.interpreter);
     for (PyThreadState *thread = source.newest_thread; thread; thread = PyThreadState_Next(thread))
-        if (!thread->c_profilefunc) {
-            give_profile_function(thread, on_profile);
-            if (source.lines)
-                has_trace_function(thread);
-        }
+        cover_thread(thread);
 }
 
-static int cover_threads_again(void *unused)
-{
-    (void)unused;
-    if (source.profiling)
-        cover_threads();
-    return 0;
-}
-
-/* Functions by which a program takes the profile hook. */
+/* Is this the function by which cProfile takes the profile hook? */
 static bool takes_the_hook(const PyMethodDef *def)
 {
-    static const PyMethodDef *setprofile, *enable;
-    if (def == setprofile || def == enable)
-        return true;
-    if (!setprofile && strcmp(def->ml_name, "setprofile") == 0)
-        setprofile = def;
-    else if (!enable && strcmp(def->ml_name, "enable") == 0 && def->ml_doc &&
-             strstr(def->ml_doc, "subcalls"))
+    static const PyMethodDef *enable;
+    if (!enable && strcmp(def->ml_name, "enable") == 0 && def->ml_doc &&
+        strstr(def->ml_doc, "subcalls"))
         enable = def;
-    else
-        return false;
-    return true;
+    return def == enable;
 }
 
 static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t now)
@@ -197,10 +195,8 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
         return;
     }
     if (__builtin_expect(takes_the_hook(def), 0)) {
-        if (what == PyTrace_C_CALL) {
+        if (what == PyTrace_C_CALL)
             c->store.header->lost[FM_LIVE_LOST_HOOK]++;
-            Py_AddPendingCall(cover_threads_again, NULL);
-        }
         return; /* its return will not be seen */
     }
     if (what == PyTrace_C_CALL)
@@ -228,6 +224,33 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     return 0;
 }
 
+/* Ours, and the program's as early and as late as possible: what that takes is the caller's. If it
+ * raises, it goes, and takes ours with it; a C call does not begin then, a frame does and ends. */
+static int on_both(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    bool hidden = fm_program_hides(what, arg);
+    if (what != PyTrace_CALL && what != PyTrace_C_CALL)
+        on_profile(NULL, frame, what, arg);
+    int rc = hidden ? 0 : fm_program_profile()(self, frame, what, arg);
+    if (what == PyTrace_CALL || (what == PyTrace_C_CALL && rc == 0))
+        on_profile(NULL, frame, what, arg);
+    PyThreadState *thread = PyThreadState_Get();
+    if (source.profiling && !thread->c_profilefunc)
+        cover_thread(thread);
+    return rc;
+}
+
+bool fm_hooks_others_listen(PyThreadState *thread)
+{
+    return thread->c_profilefunc && thread->c_profilefunc != on_profile;
+}
+
+void fm_hooks_profile_was_set(PyThreadState *thread)
+{
+    if (source.profiling)
+        cover_thread(thread);
+}
+
 /* ---- the trace function ------------------------------------------------------------------ */
 
 static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
@@ -249,19 +272,42 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     return 0;
 }
 
-/* Give a thread our trace function unless it has the program's own. */
+/* The program's, and ours. CPython has it called before all profile functions, which are not told
+ * when it raises; and takes it away then. */
+static int on_program_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyThreadState *thread = PyThreadState_Get();
+    int rc = fm_program_trace()(self, frame, what, arg);
+    if (rc == 0)
+        return on_trace(NULL, frame, what, arg);
+    bool profiled = thread->c_profilefunc == on_profile || thread->c_profilefunc == on_both;
+    if (profiled && (what == PyTrace_CALL || what == PyTrace_RETURN))
+        on_profile(NULL, frame, what, arg);
+    fm_hooks_trace_was_set(thread);
+    return rc;
+}
+
+/* Does a thread tell us of lines? It does without a trace function, which is ours then, or with the
+ * program's Python function, but not with one of somebody's that is written in C. */
 static bool has_trace_function(PyThreadState *thread)
 {
-    if (__builtin_expect(thread->c_tracefunc == on_trace, 1))
+    if (__builtin_expect(thread->c_tracefunc == on_trace, 1) ||
+        thread->c_tracefunc == on_program_trace)
         return true;
-    if (thread->c_tracefunc) {
+    if (thread->c_tracefunc && thread->c_tracefunc != fm_program_trace()) {
         for (int i = 0; i < source.count; i++)
             if (source.collectors[i]->store.header)
                 source.collectors[i]->store.header->lost[FM_LIVE_LOST_HOOK]++;
         return false;
     }
-    give_trace_function(thread, on_trace);
+    give_trace_function(thread, thread->c_tracefunc ? on_program_trace : on_trace);
     return true;
+}
+
+void fm_hooks_trace_was_set(PyThreadState *thread)
+{
+    if (thread->c_tracefunc || source.lines)
+        has_trace_function(thread);
 }
 
 /* Does some collector record lines of this code? */
@@ -280,8 +326,7 @@ static bool wants_lines(PyCodeObject *code)
 static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
 {
     bool wanted = source.lines && wants_lines(frame->f_code) && has_trace_function(thread);
-    bool ours = wanted || thread->c_tracefunc == on_trace;
-    if (!ours || thread->c_profilefunc)
+    if (thread->c_tracefunc != on_trace || thread->c_profilefunc)
         return _PyEval_EvalFrameDefault(thread, frame, throwflag);
     _PyCFrame *caller = thread->cframe;
     uint8_t before = caller->use_tracing;
@@ -429,6 +474,7 @@ int fm_hooks_install(struct fm_collector *c)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, on_evaluate);
         source.evaluating = true;
     }
+    fm_program_watch();
     return 0;
 }
 
@@ -456,6 +502,8 @@ int fm_hooks_remove(struct fm_collector *c)
     for (; thread; thread = PyThreadState_Next(thread)) {
         if (thread->c_profilefunc == on_profile)
             give_profile_function(thread, NULL);
+        else if (thread->c_profilefunc == on_both)
+            give_profile_function(thread, fm_program_profile());
         if (thread->c_tracefunc == on_trace)
             give_trace_function(thread, NULL);
     }

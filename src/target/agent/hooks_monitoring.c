@@ -17,6 +17,8 @@
 
 #include <stddef.h>
 
+#include "target/agent/program_tools.h"
+
 #if FM_HAS_MONITORING
 
 static const char *const event_names[FM_EVENT_COUNT] = {
@@ -123,10 +125,9 @@ static int set_events(struct fm_hooks *hooks, long events)
     return done ? 0 : -1;
 }
 
-/* The events asked for everywhere: with calls all of them, else only those by which chosen
- * functions are found, or that cannot be asked for by function (unwinding and throwing,
- * before 3.15). */
-static bool is_global(const struct fm_collector *c, int event)
+/* With calls all of them are, else only those by which chosen functions are found, or that cannot be
+ * asked for by function (unwinding and throwing, before 3.15). */
+bool fm_hooks_is_global(const struct fm_collector *c, int event)
 {
     if (event == FM_LINE)
         return false;
@@ -145,7 +146,7 @@ static int listen(struct fm_hooks *hooks, struct fm_collector *c)
         if (hooks->bits[event] < 0)
             return -1;
         /* C_RETURN and C_RAISE come with CALL and cannot be asked for by themselves. */
-        if (event <= FM_CALL && is_global(c, event))
+        if (event <= FM_CALL && fm_hooks_is_global(c, event))
             events |= hooks->bits[event];
     }
     PyObject *code;
@@ -197,7 +198,7 @@ int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
     if (fm_hooks_listen_to(c, code))
         return 0;
     for (int event = FM_START; event <= FM_LINE; event++)
-        if (!is_global(c, event))
+        if (!fm_hooks_is_global(c, event))
             events |= hooks->bits[event];
     if (remember_code(hooks, code) < 0 ||
         fm_python_code_extra_set(code, fm_listen_index[c->slot], hooks->serial) < 0)
@@ -246,8 +247,11 @@ int fm_hooks_install(struct fm_collector *c)
             PyErr_SetString(PyExc_RuntimeError, "sys.monitoring is not available");
         return -1;
     }
+    fm_program_watch();
     return 0;
 }
+
+/* ---- removing ---------------------------------------------------------------------------- */
 
 /* Is the tool id still ours? The program may have freed it, and given it to somebody else. */
 static bool owns_tool_id(const struct fm_hooks *hooks)

@@ -1,7 +1,7 @@
 /*
  * What the files about sys.monitoring (PEP 669, CPython 3.12 and later) share: the events, the
  * callback object, and the collector's hooks. hooks_monitoring.c installs; monitoring_calls.c and
- * monitoring_lines.c are what is called.
+ * monitoring_lines.c are what is called; monitoring_program.c is about the program's own tools.
  *
  * Threads: the GIL protects everything here.
  */
@@ -56,6 +56,9 @@ static inline bool fm_hooks_listen_to(const struct fm_collector *c, PyCodeObject
 {
     return fm_python_code_extra(code, fm_listen_index[c->slot]) == c->hooks->serial;
 }
+
+/* Is this event asked for everywhere, not by function? */
+bool fm_hooks_is_global(const struct fm_collector *c, int event);
 
 /* Callbacks by event; NULL where there is none. */
 extern const vectorcallfunc fm_monitoring_calls[FM_EVENT_COUNT];
