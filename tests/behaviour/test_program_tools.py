@@ -1,8 +1,10 @@
 """The program's own profile functions, trace functions and monitoring tools: they work as without
 Fathom, and what they do costs it nothing of what it records."""
 
+import os
 import re
 
+import embedded
 import pytest
 import recordings
 from launch import plain, program, run
@@ -112,3 +114,89 @@ def test_what_a_raising_function_keeps_from_others_is_recorded(record, collector
         assert hits["after"] == {38: 54} and hits["calls_c"] == {34: 6}
         assert hits["<module>"][58] == 7 and hits["<module>"][60] == 24
         assert hits["trial"][55] == 54
+
+
+LIVES = r"""
+#include <Python.h>
+int main(int argc, char **argv)
+{
+    int rc = 0;
+    for (int i = 0; i < 3; i++) {
+        Py_Initialize();
+        rc |= PyRun_SimpleString(argv[1]);
+        Py_Finalize();
+    }
+    return rc;
+}
+"""
+
+EVERYTHING = """
+import sys
+seen = []
+def heard(frame, event, arg):
+    seen.append((event, frame.f_code.co_name, getattr(arg, "__name__", "")))
+def refuses(frame, event, arg):
+    if event == "return": raise KeyError
+    return refuses
+def work(): return len("x")
+def raises(): raise ValueError
+sys.setprofile(heard); work(); sys.setprofile(None); work()
+sys.settrace(refuses)
+try: raises()
+except (KeyError, ValueError): pass
+sys.settrace(None)
+if hasattr(sys, "monitoring"): sys.monitoring.free_tool_id(5)
+print(seen)
+"""
+
+
+@pytest.mark.parametrize("collectors", COLLECTORS)
+def test_an_interpreter_that_begins_anew(python, tmp_path, collectors):
+    """Only its first life is recorded. In the others everything is as if nobody did."""
+    host = embedded.build(python, tmp_path, LIVES)
+    home = plain(python, "-c", "import sys; print(sys.base_prefix)").stdout.strip()
+    alone = plain(host, EVERYTHING, env={**os.environ, "PYTHONHOME": home})
+    done = run("--", host, EVERYTHING, output=tmp_path / "o.fathom", collectors=collectors,
+               env={**os.environ, "PYTHONHOME": home})
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, alone.stdout, "")
+    if "--calls" in collectors:
+        calls = calls_of(tmp_path / "o.fathom", "<string>")
+        assert calls["work"] == 2 and calls["raises"] == 1
+
+
+@pytest.mark.parametrize("collectors", COLLECTORS)
+def test_a_program_that_frees_our_monitoring_tool(python, record, tmp_path, collectors):
+    if is_3_11(python):
+        pytest.skip("3.11 has no sys.monitoring")
+    script = tmp_path / "frees.py"
+    script.write_text("""
+import sys
+tools = sys.monitoring
+def before(): pass
+def after(): pass
+def frees():
+    before()
+    for tool in range(6):
+        print(tools.free_tool_id(tool), tools.get_tool(tool))
+    after()
+before()
+frees()
+after()
+for name in "free_tool_id", "clear_tool_id":
+    for argument in 5, 9, 2**99, "5", None:
+        try: print(getattr(tools, name)(argument))
+        except Exception as error: print(repr(error))
+tools.use_tool_id(5, "mine")
+tools.register_callback(5, tools.events.PY_START, lambda code, at: print("start", code.co_name))
+tools.set_events(5, tools.events.PY_START)
+after()
+""")
+    text, path = record(script, collectors=collectors)
+    assert text.endswith("start after\n")
+    notes = recordings.report(path)["notes"]
+    assert [(note["kind"], note["count"]) for note in notes] == [("lost", 1)]
+    assert "monitoring tool, which the program freed" in notes[0]["text"]
+    if "--calls" in collectors:
+        calls = calls_of(path, "frees.py")
+        assert calls["before"] == 2 and calls["frees"] == 1 and "after" not in calls

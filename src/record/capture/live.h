@@ -46,7 +46,8 @@
     X(THREADS, "threads that share one tree because there were too many")                          \
     X(SOURCES, "sources of generated code that were too large to keep")                            \
     X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")                                  \
-    X(CALLS, "calls that were not counted: the store was full")
+    X(CALLS, "calls that were not counted: the store was full")                                    \
+    X(TOOL_FREED, "Fathom's monitoring tool, which the program freed: what came after is missing")
 /* clang-format on */
 
 enum fm_live_lost {

@@ -248,13 +248,14 @@ int fm_hooks_install(struct fm_collector *c)
         return -1;
     }
     fm_program_watch();
+    fm_monitoring_watch_ids(hooks->monitoring);
     return 0;
 }
 
 /* ---- removing ---------------------------------------------------------------------------- */
 
-/* Is the tool id still ours? The program may have freed it, and given it to somebody else. */
-static bool owns_tool_id(const struct fm_hooks *hooks)
+/* The program may have freed it, and given it to somebody else. */
+bool fm_hooks_own_tool_id(const struct fm_hooks *hooks)
 {
     PyObject *name = PyObject_CallMethod(hooks->monitoring, "get_tool", "i", hooks->tool_id);
     bool ours =
@@ -285,7 +286,7 @@ int fm_hooks_remove(struct fm_collector *c)
     for (int event = 0; event < FM_EVENT_COUNT; event++)
         if (hooks->callbacks[event])
             ((struct fm_callback *)hooks->callbacks[event])->collector = NULL;
-    bool ours = hooks->tool_id >= 0 && owns_tool_id(hooks);
+    bool ours = hooks->tool_id >= 0 && fm_hooks_own_tool_id(hooks);
     release_local(hooks, ours);
     if (ours)
         give_tool_id_back(hooks);

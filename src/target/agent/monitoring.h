@@ -60,6 +60,12 @@ static inline bool fm_hooks_listen_to(const struct fm_collector *c, PyCodeObject
 /* Is this event asked for everywhere, not by function? */
 bool fm_hooks_is_global(const struct fm_collector *c, int event);
 
+/* Is the tool id still ours? */
+bool fm_hooks_own_tool_id(const struct fm_hooks *hooks);
+
+/* From now on a program that frees our tool id ends the recording, which says so. */
+void fm_monitoring_watch_ids(PyObject *monitoring);
+
 /* Callbacks by event; NULL where there is none. */
 extern const vectorcallfunc fm_monitoring_calls[FM_EVENT_COUNT];
 extern const vectorcallfunc fm_monitoring_lines[FM_EVENT_COUNT];

@@ -1,6 +1,7 @@
 /*
  * What the program itself does with the tools of CPython 3.12 and later, as far as it concerns us:
- * its own profile and trace functions; see program_tools.h.
+ * its own profile and trace functions (see program_tools.h), and freeing our tool id, which ends
+ * the recording.
  *
  * CPython facts relied on: tools are told of an event from the highest id to the lowest,
  * sys.settrace's (7) and sys.setprofile's (6) before ours, until one of them fails. `what_event` of
@@ -8,6 +9,7 @@
  *
  * Threads: the GIL.
  */
+#include "target/agent/intercept.h"
 #include "target/agent/monitoring.h"
 #include "target/agent/program_tools.h"
 
@@ -110,6 +112,56 @@ void fm_hooks_trace_was_set(PyThreadState *thread)
 {
     if (thread->c_tracefunc && thread->c_tracefunc == fm_program_trace())
         thread->c_tracefunc = on_program_trace;
+}
+
+/* ---- our tool id ------------------------------------------------------------------------- */
+
+static PyCFunction free_tool_id, clear_tool_id;
+
+/* The program is about to take a tool id away. If it is ours, it goes in good order, so that what
+ * the program does next finds the id as it would without us: in nobody's use. Each interpreter has
+ * a sys.monitoring of its own. */
+static void lose(PyObject *monitoring, PyObject *id)
+{
+    for (int slot = 0; slot < FM_SLOTS; slot++) {
+        struct fm_collector *c = fm_collector_at(slot);
+        if (!c || !c->hooked || c->hooks->monitoring != monitoring ||
+            c->hooks->tool_id != PyLong_AsLong(id) || !fm_hooks_own_tool_id(c->hooks))
+            continue;
+        if (c->store.header)
+            c->store.header->lost[FM_LIVE_LOST_TOOL_FREED]++;
+        fm_collector_stop(c);
+    }
+    PyErr_Clear();
+}
+
+static PyObject *on_free_tool_id(PyObject *self, PyObject *id)
+{
+    if (PyLong_Check(id))
+        lose(self, id);
+    return free_tool_id(self, id);
+}
+
+static PyObject *on_clear_tool_id(PyObject *self, PyObject *id)
+{
+    if (PyLong_Check(id))
+        lose(self, id);
+    return clear_tool_id(self, id);
+}
+
+static void intercept(PyObject *monitoring, const char *name, PyCFunction ours,
+                      PyCFunction *original)
+{
+    PyObject *function = PyObject_GetAttrString(monitoring, name);
+    fm_intercept(function, name, ours, original);
+    Py_XDECREF(function);
+    PyErr_Clear();
+}
+
+void fm_monitoring_watch_ids(PyObject *monitoring)
+{
+    intercept(monitoring, "free_tool_id", on_free_tool_id, &free_tool_id);
+    intercept(monitoring, "clear_tool_id", on_clear_tool_id, &clear_tool_id);
 }
 
 #endif
