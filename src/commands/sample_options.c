@@ -128,7 +128,7 @@ static int take_watch(struct fm_watch_options *options, char **words, int *at, s
         options->output = value;
         return value && *value ? 1 : fm_error_set(err, FM_USAGE, "-o needs a name");
     }
-    if (fm_option_flag("--force", words, at)) {
+    if (fm_option_flag("-f", words, at) || fm_option_flag("--force", words, at)) {
         options->force = true;
         return 1;
     }

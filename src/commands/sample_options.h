@@ -25,7 +25,7 @@
 /* Of those who watch a running process; a line about -o stands in front of it. */
 #define FM_WATCH_OPTIONS_HELP                                                                      \
     "                  in NAME: %p pid, %h host, %n first free number, %t time, %% percent sign\n" \
-    "  --force         overwrite an existing NAME\n" FM_SAMPLE_OPTIONS_HELP                        \
+    "  -f, --force     overwrite an existing NAME\n" FM_SAMPLE_OPTIONS_HELP                        \
     "  --no-children   leave out processes that it starts\n"
 
 /* The defaults: wall time, children followed. */

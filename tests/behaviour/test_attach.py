@@ -505,7 +505,9 @@ def test_output_exists(sleeper, tmp_path):
     (tmp_path / "o.fathom").write_text("precious")
     assert "--force" in refused(tmp_path, "-o", "o.fathom", sleeper, status=7)
     assert (tmp_path / "o.fathom").read_text() == "precious"
-    sampled.attach(sleeper, tmp_path / "o.fathom", "--force", "--rounds", "3")
+    for force in ("--force", "-f"):
+        (tmp_path / "o.fathom").write_text("old")
+        sampled.attach(sleeper, tmp_path / "o.fathom", force, "--rounds", "3")
 
 
 @pytest.mark.parametrize("name", ["no/such/o.fathom", "/proc/o.fathom"])

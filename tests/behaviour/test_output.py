@@ -63,13 +63,14 @@ def test_a_new_file(verb, folder):
     assert sorted(os.listdir(folder)) == ["in.prof", name]
 
 
-def test_an_existing_file_is_kept_unless_forced(verb, folder):
+@pytest.mark.parametrize("force", ["--force", "-f"])
+def test_an_existing_file_is_kept_unless_forced(verb, folder, force):
     name = VERBS[verb][0]
     (folder / name).write_text("mine")
     refused(write(verb, folder, name), 7, f"{name} exists and is not overwritten without --force")
     assert (folder / name).read_text() == "mine"
     (folder / name).chmod(0o640)
-    assert write(verb, folder, name, "--force").returncode == 0
+    assert write(verb, folder, name, force).returncode == 0
     assert (folder / name).stat().st_size > LIMIT_BYTES
     assert (folder / name).stat().st_mode & 0o777 == 0o640, "it keeps its permissions"
     assert sorted(os.listdir(folder)) == ["in.prof", name]

@@ -92,9 +92,10 @@ def test_existing_output_is_refused_before_the_program_runs(folder, name):
     assert recordings_of(folder) == [name]
 
 
-def test_force_replaces(folder):
+@pytest.mark.parametrize("force", ["--force", "-f"])
+def test_force_replaces(folder, force):
     (folder / "out.fathom").write_text("old")
-    run(folder, "--force", "-o", "out.fathom", "app.py")
+    run(folder, force, "-o", "out.fathom", "app.py")
     assert (folder / "out.fathom").read_bytes().startswith(MAGIC)
     assert recordings_of(folder) == ["out.fathom"]
 

@@ -34,7 +34,7 @@ static const char help[] =
     "                  NAME.pb.gz: of callgrind, flame graphs, speedscope, pprof\n"
     "                  in NAME: %p pid, %h host, %r rank, %n first free number, %s script,\n"
     "                  %t time, %% percent sign\n"
-    "  --force         overwrite an existing NAME\n"
+    "  -f, --force     overwrite an existing NAME\n"
     "  --python PATH   the interpreter for scripts, -m, -c and -; default: what an executable script\n"
     "                  names itself (#!), python3 on PATH\n"
     "  --redact        leave the arguments of command lines out of the recording\n"
@@ -135,7 +135,7 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
         options->c_calls = false;
         return -1;
     }
-    if (fm_option_flag("--force", words, at)) {
+    if (fm_option_flag("-f", words, at) || fm_option_flag("--force", words, at)) {
         options->force = true;
         return -1;
     }
