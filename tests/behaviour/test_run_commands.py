@@ -155,9 +155,11 @@ def test_executable_script_of_something_else(tmp_path):
 
 
 def test_executable_script_whose_interpreter_is_not_there(tmp_path):
-    env = own_interpreter(tmp_path, "#!/no/such/python3\n")
+    env = own_interpreter(tmp_path, "#! /no/such/python3 -I\n")
     for word in ("./tool.py", "tool.py"):
-        assert shown(tmp_path, word, env=env, status=127) == ""
+        done = launch.fathom("run", "-q", "-o", tmp_path / "o.fathom", word, cwd=tmp_path, env=env)
+        assert (done.returncode, done.stdout) == (127, "")
+        assert done.stderr == f"fathom run: {word}: its interpreter /no/such/python3 is missing\n"
 
 
 def test_executable_archive(tmp_path):
@@ -299,11 +301,15 @@ def test_program_that_cannot_be_executed(tmp_path):
 
 
 def test_missing_interpreter_of_a_script(tmp_path):
-    path = tmp_path / "tool"
-    path.write_text("#!/no/such/interpreter\n")
-    path.chmod(0o755)
-    status, sentence = refused(tmp_path, "./tool")
-    assert status == 127 and "./tool cannot be executed" in sentence
+    for name, interpreter in (("tool", "/no/such/interpreter"), ("outer", tmp_path / "tool")):
+        (tmp_path / name).write_text(f"#!{interpreter}\n")
+        (tmp_path / name).chmod(0o755)
+        status, sentence = refused(tmp_path, f"./{name}")
+        assert status == 127 and f"./{name}: its interpreter /no/such/interpreter is missing" in sentence
+    # On PATH, and with the line end of another system.
+    (tmp_path / "tool").write_bytes(b"#!/bin/sh\r\n")
+    status, sentence = refused(tmp_path, "tool", env={**os.environ, "PATH": str(tmp_path)})
+    assert status == 127 and "tool: its interpreter /bin/sh\\r is missing" in sentence
 
 
 @pytest.mark.parametrize("words, part", [

@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "watch/os/path.h"
 
+#define INTERPRETERS_MAX 5 /* one of the other; the kernel goes no further */
+
 static bool begins_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -245,9 +247,43 @@ void fm_run_command_release(struct fm_run_command *command)
     *command = (struct fm_run_command){ 0 };
 }
 
+/* What is missing where the system says so of a script that is there: the interpreter that its first
+ * line names, or one that is named by that. NULL if it is none; malloc'ed. */
+static char *missing_interpreter(const char *file)
+{
+    char *at = strchr(file, '/') ? fm_strdup(file) : fm_path_find_program(file);
+    char line[256];
+    for (int depth = 0; at && depth < INTERPRETERS_MAX; depth++) {
+        bool named = read_interpreter_line(at, line, sizeof line);
+        free(at);
+        if (!named)
+            return NULL;
+        const char *word = line + strspn(line, " \t");
+        at = fm_strndup(word, strcspn(word, " \t"));
+        if (access(at, F_OK) != 0)
+            return at;
+    }
+    free(at);
+    return NULL;
+}
+
+static void tell_failure(const struct fm_run_command *command, int errnum, struct fm_error *err)
+{
+    fm_autofree char *missing = errnum == ENOENT ? missing_interpreter(command->file) : NULL;
+    const char *script = command->file;
+    if (errnum == ENOENT && !missing && command->named[0]) {
+        missing = fm_strdup(command->named[0]);
+        script = command->argv[command->named[1] ? 2 : 1];
+    }
+    if (missing)
+        fm_error_set(err, FM_NOT_FOUND, "%s: its interpreter %s is missing", script, missing);
+    else
+        fm_error_set_errno(err, FM_NOT_FOUND, errnum, "%s cannot be executed", command->file);
+}
+
 int fm_run_command_failed(const struct fm_run_command *command, int errnum, struct fm_error *err)
 {
-    fm_error_set_errno(err, FM_NOT_FOUND, errnum, "%s cannot be executed", command->file);
+    tell_failure(command, errnum, err);
     return errnum == ENOENT ? FM_RUN_NOT_FOUND : FM_RUN_NOT_EXECUTABLE;
 }
 
