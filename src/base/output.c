@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,12 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 
+#define LINKS_MAX 40 /* one to the other; the kernel goes no further */
+
 /* An output that has no name yet. */
 struct output {
-    const char *path; /* where it goes */
+    const char *name; /* as it was asked for */
+    char *path;       /* where it goes */
     char *temp;       /* its name beside the output, NULL if it has none */
     int fd;
 };
@@ -49,22 +53,78 @@ static char *folder_of(const char *path)
     return fm_strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static int output_open(struct output *o, const char *path, struct fm_error *err)
+/* Is there a symbolic link whose target is missing? */
+static bool is_dangling(const char *path)
 {
-    fm_autofree char *folder = folder_of(path);
-    *o = (struct output){ .path = path };
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && stat(path, &st) < 0;
+}
+
+/* Where the symbolic link `path` leads; NULL if it is none. malloc'ed. */
+static char *follow(const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t len = readlink(path, target, sizeof target);
+    if (len < 0 || len == sizeof target)
+        return NULL;
+    if (target[0] == '/')
+        return fm_strndup(target, (size_t)len);
+    struct fm_buffer joined = FM_BUFFER_INIT;
+    const char *slash = strrchr(path, '/');
+    fm_buffer_add(&joined, path, slash ? (size_t)(slash + 1 - path) : 0);
+    fm_buffer_add(&joined, target, (size_t)len);
+    return fm_buffer_detach(&joined);
+}
+
+/* Where a file named `path` goes: a link stays a link, also one whose target is missing, and the file
+ * is what it leads to. NULL with a sentence for links that lead in a circle; malloc'ed. */
+static char *place_of(const char *path, struct fm_error *err)
+{
+    char *place = realpath(path, NULL);
+    if (place)
+        return place;
+    place = fm_strdup(path);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        char *next = follow(place);
+        if (!next)
+            return place;
+        free(place);
+        place = next;
+    }
+    free(place);
+    errno = ELOOP;
+    cannot_write(path, err);
+    return NULL;
+}
+
+static int no_folder(const struct output *o, const char *folder, struct fm_error *err)
+{
+    if (strcmp(o->name, o->path) == 0)
+        return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: the folder %s does not exist",
+                            o->name, folder);
+    return fm_error_set(err, FM_CANNOT_WRITE,
+                        "writing %s, which is a link to %s: that folder does not exist", o->name,
+                        o->path);
+}
+
+static int output_open(struct output *o, const char *name, struct fm_error *err)
+{
+    *o = (struct output){ .name = name, .fd = -1 };
+    o->path = place_of(name, err);
+    if (!o->path)
+        return err->status;
+    fm_autofree char *folder = folder_of(o->path);
     o->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, FM_OUTPUT_MODE);
     if (o->fd >= 0)
         return 0;
     if (errno == ENOENT || errno == ENOTDIR)
-        return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: the folder %s does not exist", path,
-                            folder);
-    struct fm_buffer name = FM_BUFFER_INIT;
-    fm_buffer_addf(&name, "%s.XXXXXX", path);
-    o->temp = fm_buffer_detach(&name);
+        return no_folder(o, folder, err);
+    struct fm_buffer temp = FM_BUFFER_INIT;
+    fm_buffer_addf(&temp, "%s.XXXXXX", o->path);
+    o->temp = fm_buffer_detach(&temp);
     o->fd = mkostemp(o->temp, O_CLOEXEC);
     if (o->fd < 0) {
-        cannot_write(path, err);
+        cannot_write(name, err);
         free(o->temp);
         o->temp = NULL;
         return err->status;
@@ -77,6 +137,7 @@ static void output_drop(struct output *o)
     if (o->temp)
         unlink(o->temp);
     free(o->temp);
+    free(o->path);
     if (o->fd >= 0)
         close(o->fd);
 }
@@ -214,11 +275,13 @@ static int write_file(const char *path, bool overwrite, fm_output_writer *write,
                       struct fm_error *err)
 {
     struct output o;
-    fm_autofree char *real = realpath(path, NULL); /* keep a link a link; NULL: it is new */
-    if (output_open(&o, real ? real : path, err) < 0)
-        return err->status;
+    int status = output_open(&o, path, err);
+    if (status < 0) {
+        output_drop(&o);
+        return status;
+    }
     fm_output_give(o.fd);
-    int status = write(context, o.fd, err);
+    status = write(context, o.fd, err);
     if (status < 0)
         fm_error_context(err, "writing %s", path);
     else if (settle(o.fd) < 0)
@@ -239,11 +302,21 @@ static bool is_device(const char *path)
 int fm_output_check(const char *path, bool overwrite, struct fm_error *err)
 {
     struct stat st;
+    if (!is_stdout(path) && !overwrite && is_dangling(path))
+        return refuse_existing(path, err);
     if (is_stdout(path) || stat(path, &st) < 0)
         return 0;
     if (S_ISDIR(st.st_mode))
         return fm_error_set(err, FM_CANNOT_WRITE, "writing %s: it is a folder", path);
     return S_ISREG(st.st_mode) && !overwrite ? refuse_existing(path, err) : 0;
+}
+
+int fm_output_try(const char *path, struct fm_error *err)
+{
+    struct output o;
+    int status = output_open(&o, path, err);
+    output_drop(&o);
+    return status;
 }
 
 int fm_output_write(const char *path, bool overwrite, fm_output_writer *write, void *context,

@@ -5,8 +5,10 @@
  * name when it is complete: whatever ends the command before that leaves nothing behind. File
  * systems without such files get a temporary name beside the output instead. An existing file is
  * only replaced if that is allowed, by rename, so that it is there, old or new, at every moment; it
- * keeps its permissions, and a symbolic link to it stays one. A new file is its owner's alone. A
- * limit on the size of files is an error like a full disk once fm_output_prepare() was called. A device or a pipe, and the standard output ("-"), are written to
+ * keeps its permissions. A symbolic link stays one, and what it leads to is written, as compilers do; a
+ * link counts as existing also while that is missing, for somebody else may have put it there. A new
+ * file is its owner's alone. A limit on the size of files is an error like a full disk once
+ * fm_output_prepare() was called. A device or a pipe, and the standard output ("-"), are written to
  * directly.
  *
  * It knows nothing of what is in the file. It does not wait until the bytes are on the disk.
@@ -37,6 +39,9 @@ int fm_output_write_bytes(const char *path, bool overwrite, const void *bytes, s
 
 /* Would what is at `path` now be refused? For those who have long work before they write. */
 int fm_output_check(const char *path, bool overwrite, struct fm_error *err);
+
+/* Can a file be made where `path` leads? By trying: permissions alone do not tell (read-only mounts). */
+int fm_output_try(const char *path, struct fm_error *err);
 
 /* Once, when the command starts: have the system refuse what exceeds a limit on the size of files
  * (`ulimit -f`) instead of ending the process. What it executes starts with the signal as found.

@@ -106,6 +106,33 @@ def test_a_link_stays_a_link(verb, folder):
     assert os.listdir(folder / "deep") == [name]
 
 
+def test_a_link_to_nothing_yet(verb, folder):
+    """As compilers write through it; but not unasked, since it may be somebody else's."""
+    name = VERBS[verb][0]
+    (folder / "deep").mkdir()
+    (folder / "step").symlink_to(f"deep/{name}")
+    (folder / name).symlink_to(folder / "step")
+    refused(write(verb, folder, name), 7, f"{name} exists and is not overwritten without --force")
+    assert os.listdir(folder / "deep") == []
+    assert write(verb, folder, name, "--force").returncode == 0
+    assert (os.readlink(folder / name), os.readlink(folder / "step")) == (
+        str(folder / "step"), f"deep/{name}")
+    assert (folder / "deep" / name).stat().st_size > LIMIT_BYTES
+    assert (folder / "deep" / name).stat().st_mode & 0o777 == 0o600
+    assert os.listdir(folder / "deep") == [name]
+
+
+def test_a_link_that_leads_nowhere(verb, folder):
+    name = VERBS[verb][0]
+    (folder / name).symlink_to(f"no/{name}")
+    refused(write(verb, folder, name, "--force"), 8,
+            f"writing {name}, which is a link to no/{name}: that folder does not exist")
+    (folder / name).unlink()
+    (folder / name).symlink_to(name)
+    refused(write(verb, folder, name, "--force"), 8, name, "Too many levels of symbolic links")
+    assert os.readlink(folder / name) == name
+
+
 @pytest.mark.parametrize("disposition", [signal.SIG_IGN, signal.SIG_DFL], ids=["ignored", "default"])
 def test_a_full_disk_leaves_what_was_there(verb, disposition, folder):
     """A limit on the size of files stands for the full disk: writing fails part of the way. By

@@ -100,6 +100,29 @@ def test_force_replaces(folder, force):
     assert recordings_of(folder) == ["out.fathom"]
 
 
+@pytest.mark.parametrize("name", ["out.fathom", "out.prof"])
+def test_a_link_stays_a_link(folder, name):
+    """Whether there is something behind it or not."""
+    (folder / "deep").mkdir()
+    (folder / name).symlink_to(f"deep/{name}")
+    assert f"{name} exists" in run(folder, "-o", name, "app.py", status=7).stderr
+    assert os.listdir(folder / "deep") == []
+    for _ in range(2):
+        run(folder, "--force", "-o", name, "app.py")
+        assert os.readlink(folder / name) == f"deep/{name}"
+        assert (folder / "deep" / name).stat().st_size > 0
+        assert os.listdir(folder / "deep") == [name]
+    assert recordings_of(folder) == ["deep", name]
+
+
+def test_a_link_that_leads_nowhere(folder):
+    (folder / "out.fathom").symlink_to("no/out.fathom")
+    done = run(folder, "--force", "-o", "out.fathom", "app.py", status=8)
+    assert done.stdout == "", "the program must not have run"
+    assert done.stderr == ("fathom run: writing out.fathom, which is a link to no/out.fathom: "
+                           "that folder does not exist\n")
+
+
 def test_force_keeps_the_old_one_if_nothing_ran(folder):
     (folder / "out.fathom").write_text("old")
     (folder / "tool").write_text("#!/no/such/interpreter\n")

@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "record/model/file.h"
-#include "watch/os/path.h"
 
 #define MAX_SEQUENCE 100000
 
@@ -134,20 +133,6 @@ static int make(const char *path, const struct fm_profile *facts, struct fm_erro
     return rc;
 }
 
-/* Can a file be made beside `path`? By trying: permissions alone do not tell (read-only mounts). */
-static int check_folder(const char *path, struct fm_error *err)
-{
-    struct fm_buffer buf = FM_BUFFER_INIT;
-    fm_buffer_addf(&buf, "%.*s.fathom-XXXXXX", (int)(fm_path_base(path) - path), path);
-    fm_autofree char *probe = fm_buffer_detach(&buf);
-    int fd = mkostemp(probe, O_CLOEXEC);
-    if (fd < 0)
-        return fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "%s cannot be written", path);
-    close(fd);
-    unlink(probe);
-    return 0;
-}
-
 static void remember(struct fm_run_output *output)
 {
     if (stat(output->path, &output->as_made) < 0)
@@ -185,7 +170,7 @@ static int settle(struct fm_run_output *output, bool force, const struct fm_prof
         return fm_error_set(err, FM_EXISTS, "%s exists; --force overwrites it", output->path);
     output->replace = output->force = force;
     if (exists || output->format)
-        return check_folder(output->path, err);
+        return fm_output_try(output->path, err);
     int rc = make(output->path, facts, err);
     output->made = output->replace = rc == 0;
     remember(output);
