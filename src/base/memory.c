@@ -16,11 +16,35 @@
 
 void (*fm_memory_exhausted)(size_t bytes);
 
-/* Nothing is undone: what holds the memory may be half made. */
+static struct fm_memory_undo *undoes;
+
+void fm_memory_undo_add(struct fm_memory_undo *undo)
+{
+    if (fm_memory_exhausted) /* who leaves by longjmp leaves this behind */
+        return;
+    undo->next = undoes;
+    undoes = undo;
+}
+
+void fm_memory_undo_remove(struct fm_memory_undo *undo)
+{
+    struct fm_memory_undo **at = &undoes;
+    while (*at && *at != undo)
+        at = &(*at)->next;
+    if (*at)
+        *at = undo->next;
+}
+
+/* Nothing else is undone: what holds the memory may be half made. */
 _Noreturn static void out_of_memory(size_t bytes)
 {
     if (fm_memory_exhausted)
         fm_memory_exhausted(bytes);
+    while (undoes) {
+        struct fm_memory_undo *undo = undoes;
+        undoes = undo->next;
+        undo->undo(undo->data);
+    }
     fprintf(stderr, "fathom: out of memory (asked for %zu bytes)\n", bytes);
     _exit(fm_status_exit(FM_NO_MEMORY));
 }

@@ -22,6 +22,17 @@ char *fm_strndup(const char *text, size_t len);
  * ends. Set before anything is allocated, the same for all threads. */
 extern void (*fm_memory_exhausted)(size_t bytes);
 
+/* What the process undoes when it ends because memory is exhausted: names of files that were only
+ * reserved, or are not whole. `undo` may allocate: if that fails, too, the rest is left. Does nothing
+ * where fm_memory_exhausted is set. Of one thread. */
+struct fm_memory_undo {
+    void (*undo)(void *data);
+    void *data;
+    struct fm_memory_undo *next;
+};
+void fm_memory_undo_add(struct fm_memory_undo *undo);
+void fm_memory_undo_remove(struct fm_memory_undo *undo); /* of one that was not added: nothing */
+
 /* About this much will be allocated from now on, in many pieces: get it at once and in huge pages,
  * since touching it page by page would cost as much as reading a large file does. A hint; it sets
  * malloc's ways for the whole process, so it is for the command alone. */

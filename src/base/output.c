@@ -22,6 +22,7 @@ struct output {
     char *path;       /* where it goes */
     char *temp;       /* its name beside the output, NULL if it has none */
     int fd;
+    struct fm_memory_undo undo;
 };
 
 static bool is_stdout(const char *path)
@@ -107,9 +108,17 @@ static int no_folder(const struct output *o, const char *folder, struct fm_error
                         o->path);
 }
 
+static void remove_temp(void *data)
+{
+    const struct output *o = data;
+    if (o->temp)
+        unlink(o->temp);
+}
+
 static int output_open(struct output *o, const char *name, struct fm_error *err)
 {
-    *o = (struct output){ .name = name, .fd = -1 };
+    *o = (struct output){ .name = name, .fd = -1, .undo = { remove_temp, o, NULL } };
+    fm_memory_undo_add(&o->undo);
     o->path = place_of(name, err);
     if (!o->path)
         return err->status;
@@ -134,8 +143,8 @@ static int output_open(struct output *o, const char *name, struct fm_error *err)
 
 static void output_drop(struct output *o)
 {
-    if (o->temp)
-        unlink(o->temp);
+    fm_memory_undo_remove(&o->undo);
+    remove_temp(o);
     free(o->temp);
     free(o->path);
     if (o->fd >= 0)

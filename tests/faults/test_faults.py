@@ -118,8 +118,10 @@ class Run:
         else:
             assert status in STATUSES and said, what
             assert stdout in ("", self.plain[0]), what
-        if output.exists() and output.stat().st_size:  # empty: a name that was only reserved yet
+        if output.exists():
             assert is_readable(output), what
+        if status == 16 and not stdout:  # for want of memory, before the program ran
+            assert not output.exists(), what
         reached = told.stat().st_size > 0
         told.unlink()
         return reached

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clean.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "base/varint.h"
@@ -218,6 +221,47 @@ static void test_utf8_of_bytes(void **state)
     assert_string_equal(valid.data, "a\xef\xbf\xbd\xef\xbf\xbdé\xef\xbf\xbd");
 }
 
+static int told[2];
+
+static void tell(void *letter)
+{
+    assert_int_equal(write(told[1], letter, 1), 1);
+}
+
+static void tell_and_ask_for_more(void *letter)
+{
+    tell(letter);
+    fm_malloc(PTRDIFF_MAX);
+}
+
+/* What was added last is undone first, each once, also if undoing takes memory that is not there. */
+static void test_memory_undo(void **state)
+{
+    (void)state;
+    struct fm_memory_undo a = { tell, "a", NULL }, b = { tell, "b", NULL },
+                          c = { tell_and_ask_for_more, "c", NULL }, never = { tell, "d", NULL };
+    assert_int_equal(pipe(told), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        freopen("/dev/null", "w", stderr);
+        fm_memory_undo_add(&a);
+        fm_memory_undo_add(&b);
+        fm_memory_undo_add(&c);
+        fm_memory_undo_remove(&b);
+        fm_memory_undo_remove(&never);
+        fm_malloc(PTRDIFF_MAX);
+        _exit(0);
+    }
+    int status;
+    char text[8] = "";
+    close(told[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), fm_status_exit(FM_NO_MEMORY));
+    assert_int_equal(read(told[0], text, sizeof text), 2);
+    assert_string_equal(text, "ca");
+    close(told[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,7 +270,7 @@ int main(void)
         cmocka_unit_test(test_crc32c),        cmocka_unit_test(test_strings),
         cmocka_unit_test(test_map),           cmocka_unit_test(test_error_context),
         cmocka_unit_test(test_buffer),        cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_utf8_of_bytes),
+        cmocka_unit_test(test_utf8_of_bytes), cmocka_unit_test(test_memory_undo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

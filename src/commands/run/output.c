@@ -1,8 +1,6 @@
 /* Where a run's recording goes; see run_output.h. */
 #include "commands/run/output.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +10,6 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/output.h"
-#include "record/model/file.h"
 
 #define MAX_SEQUENCE 100000
 
@@ -115,24 +112,6 @@ static char *default_name(const struct fm_run_names *names, int sequence)
     return fm_buffer_detach(&buf);
 }
 
-/* Make the file, which must not exist, holding the facts. 0 or a negative status; FM_EXISTS. */
-static int make(const char *path, const struct fm_profile *facts, struct fm_error *err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FM_OUTPUT_MODE);
-    if (fd < 0)
-        return fm_error_set_errno(err, errno == EEXIST ? FM_EXISTS : FM_CANNOT_WRITE, errno,
-                                  "writing %s", path);
-    fm_output_give(fd);
-    int rc = facts ? fm_file_save(facts, fd, err) : 0;
-    if (rc < 0)
-        fm_error_context(err, "writing %s", path);
-    if (close(fd) != 0 && rc == 0)
-        rc = fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "writing %s", path);
-    if (rc < 0)
-        unlink(path);
-    return rc;
-}
-
 static void remember(struct fm_run_output *output)
 {
     if (stat(output->path, &output->as_made) < 0)
@@ -149,6 +128,14 @@ static bool is_anothers(const struct fm_run_output *output)
            (now.st_dev != then->st_dev || now.st_ino != then->st_ino ||
             now.st_size != then->st_size || now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
             now.st_mtim.tv_nsec != then->st_mtim.tv_nsec);
+}
+
+static void cancel(void *data)
+{
+    struct fm_run_output *output = data;
+    if (output->made && !output->written && !is_anothers(output))
+        unlink(output->path);
+    output->made = false;
 }
 
 /* Settle on one path: make it, or see that it can be made. FM_EXISTS asks for the next number. */
@@ -171,10 +158,14 @@ static int settle(struct fm_run_output *output, bool force, const struct fm_prof
     output->replace = output->force = force;
     if (exists || output->format)
         return fm_output_try(output->path, err);
-    int rc = make(output->path, facts, err);
-    output->made = output->replace = rc == 0;
+    int rc = fm_profile_write(facts, output->path, NULL, false, err);
+    if (rc < 0)
+        return rc;
+    output->made = output->replace = true;
     remember(output);
-    return rc;
+    output->undo = (struct fm_memory_undo){ cancel, output, NULL };
+    fm_memory_undo_add(&output->undo);
+    return 0;
 }
 
 int fm_run_output_open(struct fm_run_output *output, const char *template, bool force,
@@ -209,19 +200,25 @@ int fm_run_output_write(struct fm_run_output *output, const struct fm_profile *p
         /* What is there now is ours: later writes go over it. */
         output->made = output->written = output->replace = true;
         remember(output);
+        fm_run_output_keep(output);
     }
     return rc;
 }
 
+void fm_run_output_keep(struct fm_run_output *output)
+{
+    fm_memory_undo_remove(&output->undo);
+}
+
 void fm_run_output_cancel(struct fm_run_output *output)
 {
-    if (output->made && !output->written && !is_anothers(output))
-        unlink(output->path);
-    output->made = false;
+    fm_run_output_keep(output);
+    cancel(output);
 }
 
 void fm_run_output_release(struct fm_run_output *output)
 {
+    fm_run_output_keep(output);
     free(output->path);
     *output = (struct fm_run_output){ 0 };
 }

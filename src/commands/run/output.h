@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "record/formats/format.h"
 #include "record/model/profile.h"
 
@@ -26,6 +27,7 @@ struct fm_run_output {
     bool written;        /* … and holds a recording, more than the facts of the start */
     bool force;          /* whatever else has that name may go, too */
     struct stat as_made; /* the file as we left it */
+    struct fm_memory_undo undo;
 };
 
 /* What the letters of a name template stand for. */
@@ -43,6 +45,10 @@ int fm_run_output_open(struct fm_run_output *output, const char *template, bool 
 
 int fm_run_output_write(struct fm_run_output *output, const struct fm_profile *p,
                         struct fm_error *err);
+
+/* From now on the file stays, if memory is exhausted, although it holds the facts alone: they lead to
+ * what is recorded. */
+void fm_run_output_keep(struct fm_run_output *output);
 
 /* Nothing ran, or nothing of it could be kept: leave no file behind that says otherwise. */
 void fm_run_output_cancel(struct fm_run_output *output);

@@ -55,6 +55,7 @@ struct run {
     struct fm_run_output output;
     struct fm_run_samples samples;
     struct fm_profile *facts;
+    struct fm_memory_undo undo; /* until the program runs */
     uint64_t start_ns;
     int32_t exit_status; /* as a shell shows it; −1 while the program runs */
 };
@@ -99,12 +100,19 @@ static void keep_facts(const struct run *run)
     fm_profile_write(run->facts, path, NULL, true, NULL); /* a run can do without */
 }
 
+static void remove_folder(void *run)
+{
+    fm_folder_remove(&((const struct run *)run)->folder);
+}
+
 /* Everything up to the moment before the program runs. 0, or the exit status. */
 static int prepare(struct run *run, struct fm_error *err)
 {
     int status = fm_run_command_init(&run->command, run->options.python, run->options.command, err);
     if (status)
         return status;
+    run->undo = (struct fm_memory_undo){ remove_folder, run, NULL };
+    fm_memory_undo_add(&run->undo);
     if (fm_folder_make(&run->folder, err) < 0 || prepare_environment(run, err) < 0)
         return FM_RUN_OWN_FAILURE;
     fm_relay_mark(&run->relay);
@@ -177,6 +185,8 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     int errnum = fm_spawn_go(&run->spawn);
     if (errnum)
         return fm_run_command_failed(&run->command, errnum, err);
+    fm_run_output_keep(&run->output);
+    fm_memory_undo_remove(&run->undo);
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* a reader of stderr that went away must not cost the recording */
     struct fm_error late = FM_ERROR_INIT;
@@ -378,6 +388,7 @@ int fm_verb_run(int argc, char **argv)
     if (status) {
         fm_verb_fail("run", &err);
         fm_run_output_cancel(&run.output);
+        fm_memory_undo_remove(&run.undo);
         if (run.folder.path)
             fm_folder_remove(&run.folder);
         release(&run);
