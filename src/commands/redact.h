@@ -1,10 +1,10 @@
 /*
- * Leaving the arguments of command lines out of a recording: passwords, keys, names of customers.
+ * Leaving the arguments of command lines out of a recording, by the rules of base/command_line.h.
  *
- * What stays is what ran: the program; of a Python or a shell also its plain flags and the script
- * or, behind -m, the module. "…" stands for what was there. It is done to the command of the run, to
- * those of all its processes, and to the source text of "<string>", which is the code behind -c.
- * The fact "redacted" says so, and has `fathom merge` do the same to what a killed run left.
+ * It is done to the command of the run, to those of all its processes, and to the source text of
+ * "<string>", which is the code behind -c, and of other code that was made while the program ran. What
+ * runs inside programs does the same before it writes anything. The fact "redacted" says so, and has
+ * `fathom merge` do it to what a killed run left.
  */
 #ifndef FM_COMMANDS_REDACT_H
 #define FM_COMMANDS_REDACT_H

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from launch import own_run_folders  # noqa: F401 (a fixture)
 
 INTERPRETERS = pythons.interpreters()
 PYTHON = list(INTERPRETERS.values())[-1] if INTERPRETERS else sys.executable
+UNPROFILED = [path for version, path in pythons.sampled().items() if version not in INTERPRETERS]
 SECRET = "hunter" + "2"  # in one piece only in command lines, never in source text
 
 # A program and what it starts: -c with code and an argument, a module, a shell.
@@ -82,7 +84,13 @@ def test_run(app, tmp_path, collector):
     assert SECRET.encode() not in everything_in(tmp_path / "merged.fathom")
 
 
-@pytest.mark.parametrize("collector", ["--calls", "--sample"])
+def left_in_memory():
+    """The bytes of all files in the folders of runs: live stores, notes, samples."""
+    return b"".join(everything_in(Path(folder, name)) for folder in launch.run_folders()
+                    for name in os.listdir(folder) if Path(folder, name).is_file())
+
+
+@pytest.mark.parametrize("collector", ["--calls", "--lines=all", "--sample"])
 def test_killed_run(app, tmp_path, collector):
     """Neither what is there while the program runs, nor what merge makes of it."""
     out = tmp_path / "o.fathom"
@@ -96,15 +104,33 @@ def test_killed_run(app, tmp_path, collector):
     while out.stat().st_ino == before:
         assert process.poll() is None
     assert SECRET.encode() not in everything_in(out), "flushed"
+    if collector != "--sample":
+        assert b"app.py" in left_in_memory(), "the test can see what is there"
+    assert SECRET.encode() not in left_in_memory()
     process.kill()
     process.wait(timeout=launch.TIMEOUT)
     process.stdin.close()
     assert process.stdout.read() == ""
     process.stdout.close(), process.stderr.close()
+    assert SECRET.encode() not in left_in_memory()
     [folder] = launch.run_folders()
     assert launch.fathom("merge", folder, "-o", tmp_path / "all.fathom").returncode == 0
     assert commands(tmp_path / "all.fathom")[0] == f"{PYTHON} {app} …"
     assert SECRET.encode() not in everything_in(tmp_path / "all.fathom")
+
+
+@pytest.mark.skipif(not UNPROFILED, reason="no Python without an agent is here")
+def test_a_python_without_agent(tmp_path):
+    """Of which the preload library leaves a note."""
+    look = (f"import glob, subprocess, sys\n"
+            f"subprocess.run([{UNPROFILED[:1]}[0], '-I', '-c', 'pass', sys.argv[1]])\n"
+            f"for path in glob.glob(sys.argv[2] + '/*/*.unprofiled'): print(open(path).read())\n")
+    env = {**os.environ, "FATHOM_TMPDIR": str(tmp_path)}
+    for words in (["--redact"], []):
+        done = launch.run("--calls", *words, "-c", look, SECRET, tmp_path, python=PYTHON, env=env,
+                          output=tmp_path / f"o{len(words)}.fathom")
+        rest = "…" if words else f"-I -c pass {SECRET}"
+        assert f"\ncommand={UNPROFILED[0]} {rest}\n" in done.stdout
 
 
 def test_attach(tmp_path):

@@ -66,6 +66,8 @@ static char *run_entry(const char *library, const char *agents, const struct fm_
     if (options->lines)
         fm_buffer_addf(&buf, "%clines=%s%csplit=%d", SEPARATOR, options->patterns, SEPARATOR,
                        options->split_lines);
+    if (options->redact)
+        fm_buffer_addf(&buf, "%credact=1", SEPARATOR);
     if (folder->more)
         fm_buffer_addf(&buf, "%cmore=%s", SEPARATOR, folder->more);
     return fm_buffer_detach(&buf);

@@ -110,6 +110,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     c->lines_split = options->lines_split;
     copy_path(c->lines_patterns, sizeof c->lines_patterns, options->lines);
     c->keep_code = options->keep_code;
+    c->redact = options->redact;
     c->timer = Py_XNewRef(options->timer);
     c->timer_unit = options->timer_unit;
     c->next_func = 1;

@@ -92,6 +92,7 @@ struct fm_options {
     const char *lines; /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
     bool keep_code;    /* hold code objects so that getstats() can show them */
     bool lines_split;  /* physical lines, not statements */
+    bool redact;       /* no arguments of command lines, no text of generated code */
     PyObject *timer;   /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
     double timer_unit;
 };
@@ -109,7 +110,7 @@ struct fm_collector {
     bool hooked;   /* receiving events; a paused collector does, and passes them over */
     bool in_timer; /* the program's timer is running: nothing may be taken away under it */
     bool forked;   /* in a child that has not begun its own store yet. Lock */
-    bool calls, c_calls, keep_code;
+    bool calls, c_calls, keep_code, redact;
     bool lines_on, lines_split;
     char lines_patterns[1024];
     PyObject *marked; /* {address: code object} whose lines were asked for one by one, or NULL */

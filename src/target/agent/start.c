@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/command_line.h"
 #include "target/agent/calibrate.h"
 #include "target/agent/decorator.h"
 #include "target/agent/sources.h"
@@ -67,6 +68,15 @@ static void read_command(char *out, size_t size)
     out[len] = '\0';
 }
 
+static void describe_command(struct fm_collector *c)
+{
+    char command[4096], left[4096];
+    read_command(command, sizeof command);
+    if (c->redact)
+        fm_command_line_redact(command, left, sizeof left);
+    fm_store_info(&c->store, "command", c->redact ? left : command);
+}
+
 void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
 {
     char text[4096];
@@ -82,8 +92,7 @@ void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
     header->slow_permille = cost.slow_permille;
     snprintf(text, sizeof text, "%.*s", (int)strcspn(Py_GetVersion(), " "), Py_GetVersion());
     fm_store_info(&c->store, "version", text);
-    read_command(text, sizeof text);
-    fm_store_info(&c->store, "command", text);
+    describe_command(c);
     ssize_t len = readlink("/proc/self/exe", text, sizeof text - 1);
     if (len > 0) {
         text[len] = '\0';
@@ -108,7 +117,7 @@ EXPORT void fathom_agent_audit(const char *event, void *args)
 {
     /* Audit hooks are told of all interpreters, and each may have a GIL of its own. */
     if (PyInterpreterState_Get() == interpreter && running && running->store.header &&
-        !running->forked && strcmp(event, "compile") == 0)
+        !running->forked && !running->redact && strcmp(event, "compile") == 0)
         fm_sources_see_compile(running, args);
 }
 
@@ -137,7 +146,7 @@ static void charge_start(struct fm_clock_pair since, uint64_t cpu_since_ns)
 
 EXPORT int fathom_agent_start(const char *config)
 {
-    char folder[512], more[512], c_calls[8], calls[8], lines[1024], split[8];
+    char folder[512], more[512], c_calls[8], calls[8], lines[1024], split[8], redact[8];
     if (running || !config_value(config, "folder", folder, sizeof folder))
         return -1;
     struct fm_options options = { .folder = folder };
@@ -150,6 +159,8 @@ EXPORT int fathom_agent_start(const char *config)
         options.lines = lines;
     options.lines_split =
         config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
+    options.redact =
+        config_value(config, "redact", redact, sizeof redact) && strcmp(redact, "1") == 0;
     struct fm_clock_pair since = fm_clock_pair_now();
     uint64_t cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     struct fm_raised raised = fm_python_put_aside();

@@ -43,6 +43,8 @@ __attribute__((constructor)) static void preload_start(void)
         field(config, "agents", fm_preload.agents, sizeof fm_preload.agents)) {
         memcpy(fm_preload.run_entry, "FATHOM_RUN=", strlen("FATHOM_RUN="));
         memcpy(fm_preload.run_entry + strlen("FATHOM_RUN="), config, strlen(config) + 1);
+        char redact[2];
+        fm_preload.redact = field(config, "redact", redact, sizeof redact);
         fm_preload.active = true;
         fm_preload_python();
     }

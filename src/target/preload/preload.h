@@ -29,7 +29,7 @@
 
 /* The one piece of state. `active` is false outside a run: then calls are passed on as they are. */
 struct fm_preload {
-    bool active;
+    bool active, redact;
     char run_entry[FM_PRELOAD_RUN_MAX]; /* "FATHOM_RUN=…" as received */
     char library[FM_PRELOAD_RUN_MAX];   /* this library as LD_PRELOAD names it */
     char folder[FM_PRELOAD_RUN_MAX];    /* the run's folder */

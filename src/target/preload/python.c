@@ -48,7 +48,8 @@ static void (*_Atomic agent_audit)(const char *event, void *args);
 static void (*_Atomic agent_end)(void);
 static pid_t agent_pid; /* the process it was started in */
 
-/* Read up to `bytes` - 1 of /proc/self/cmdline into `text`, as one line. */
+/* Read up to `bytes` - 1 of /proc/self/cmdline into `text`, as one line; of a run that leaves
+ * arguments out the program alone. */
 static void read_command(char *text, size_t bytes)
 {
     ssize_t len = 0;
@@ -60,6 +61,11 @@ static void read_command(char *text, size_t bytes)
     while (len > 0 && text[len - 1] == '\0')
         len--;
     text[len > 0 ? len : 0] = '\0';
+    if (fm_preload.redact && len > (ssize_t)strlen(text)) {
+        len = (ssize_t)strlen(text);
+        len += snprintf(text + len, bytes - (size_t)len, " …");
+        len = len < (ssize_t)bytes ? len : (ssize_t)bytes - 1;
+    }
     for (ssize_t i = 0; i < len; i++)
         if ((unsigned char)text[i] < ' ')
             text[i] = ' ';
