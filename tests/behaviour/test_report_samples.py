@@ -4,6 +4,7 @@ writes: 1,000 samples of 1 ms. Every expected number is worked out from that dra
 import csv
 import io
 import json
+import marshal
 import math
 import re
 import subprocess
@@ -432,3 +433,41 @@ def test_merged_recordings_add_up(recording):
     assert by_name["walk"]["total_samples"] == 1000 and page["sampling"]["samples"] == 2000
     assert as_json("--waits", recording, recording)["waits"][0]["samples"] == 400
     assert as_json("--spots", recording, recording)["spots"][0]["samples"] == 600
+
+
+@pytest.fixture
+def counted(recording, tmp_path):
+    """Calls of two of the functions, as cProfile has them, to be added to the samples."""
+    [file] = {row["file"] for row in as_json(recording)["functions"] if row["name"] == "walk"}
+    lines = {row["name"]: row["line"] for row in as_json(recording)["functions"]}
+    path = tmp_path / "counted.prof"
+    path.write_bytes(marshal.dumps({
+        # primitive calls, calls, self and total in seconds
+        (file, lines["walk"], "walk"): (2, 4, 0.020, 0.100, {}),
+        (file, lines["price"], "price"): (4, 4, 0.080, 0.080, {(file, lines["walk"], "walk"): (4, 4, 0.080, 0.080)}),
+    }))
+    return str(path)
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["two files", "merged"])
+def test_time_per_call_beside_samples(recording, counted, merged, tmp_path):
+    """Only the time of those who counted calls is divided by them: walk took 100 ms in 2 calls, beside
+    500 ms of samples."""
+    files = [recording, counted]
+    if merged:
+        subprocess.run([FATHOM, "merge", *files, "-o", tmp_path / "all.fathom"], check=True, timeout=300)
+        files = [str(tmp_path / "all.fathom")]
+    by_name = {row["name"]: row for row in as_json(*files)["functions"]}
+    assert (by_name["walk"]["total_ns"], by_name["walk"]["calls"]) == (600_000_000, 4)
+    found = {name: next(row for row in body(run("-n", "all", *files)) if f" {name} " in row + " ")
+             for name in ("walk", "price", "fetch")}
+    heading = body(run("-n", "all", *files))[0]
+    column = slice(heading.rindex("%") + 1, heading.index("per call") + len("per call"))
+    assert {name: row[column].strip() for name, row in found.items()} == {
+        "walk": "50.0 ms", "price": "20.0 ms", "fetch": ""}
+    order = [row["name"] for row in as_json("--sort", "percall", *files)["functions"]]
+    assert order[:2] == ["walk", "price"]
+    classic = {line.split("(")[-1].rstrip(")"): line.split() for line in run("--pstats", *files).splitlines()
+               if line.endswith(("(walk)", "(price)"))}
+    assert classic["walk"][:5] == ["4/2", "0.120", "0.005", "0.600", "0.050"]
+    assert classic["price"][:5] == ["4", "0.480", "0.020", "0.480", "0.020"]

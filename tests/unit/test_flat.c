@@ -277,9 +277,40 @@ static void test_like_cprofile(void **state)
 #undef CASE
 }
 
+/* f took 100 ns in 2 calls that were not recursive, and 600 ns in a process that was only sampled; g
+ * was never called where calls were counted. */
+static void test_time_of_calls_beside_samples(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    uint32_t exact = fx_thread(p, 1), sampled = fx_thread(p, 2);
+    p->processes.data[0].calls = true;
+    p->processes.data[1].sampled = true;
+    fx_node(p, fx_node(p, exact, "f", 2, 100), "f", 3, 40);
+    uint32_t f = fx_node(p, sampled, "f", 0, 600);
+    fx_node(p, fx_node(p, f, "f", 0, 500), "g", 0, 200);
+    struct fm_flat *flat = fm_flat_new(p, NULL);
+    const struct fm_flat_row *row = fx_row(p, flat, "f");
+    assert_int_equal(row->total_ns, 700);
+    assert_int_equal(row->self_ns, 500); /* 60 and 40; 100 and 300 */
+    assert_int_equal(row->uncounted_ns, 600);
+    assert_int_equal(row->uncounted_self_ns, 400);
+    assert_true(fm_flat_per_call_ns(row) == 50);
+    row = fx_row(p, flat, "g");
+    assert_int_equal(row->uncounted_ns, 200);
+    assert_true(fm_flat_per_call_ns(row) == 0);
+    fm_flat_free(flat);
+    flat = fm_flat_new(p, &(struct fm_flat_scope){ 0, FM_NONE });
+    assert_int_equal(fx_row(p, flat, "f")->uncounted_ns, 0);
+    assert_true(fm_flat_per_call_ns(fx_row(p, flat, "f")) == 50);
+    fm_flat_free(flat);
+    fm_profile_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_time_of_calls_beside_samples),
         cmocka_unit_test(test_simple),
         cmocka_unit_test(test_direct_recursion),
         cmocka_unit_test(test_mutual_recursion),

@@ -348,6 +348,38 @@ static uint32_t *names_new(const struct fm_profile *p, const struct fm_flat_scop
     return names;
 }
 
+static bool counts_calls(const struct fm_profile *p, uint32_t node)
+{
+    uint32_t process = p->threads.data[p->nodes.data[node].thread].process;
+    return process >= p->processes.len || p->processes.data[process].calls ||
+           !p->processes.data[process].sampled;
+}
+
+/* Where some processes counted calls and others were only sampled: the time of the latter. */
+static void tell_uncounted(struct fm_flat *flat, const struct fm_shape *shape,
+                           const struct fm_shape_source *source, uint32_t functions)
+{
+    const struct fm_profile *p = source->p;
+    fm_autofree uint8_t *outermost = fm_shape_outermost_new(shape, functions);
+    fm_autofree int64_t *self_ns = fm_calloc(functions + 1, sizeof *self_ns);
+    fm_autofree int64_t *total_ns = fm_calloc(functions + 1, sizeof *total_ns);
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        uint32_t node = source->node_of[i];
+        int64_t ns = fm_profile_value(p, FM_METRIC_TOTAL, i);
+        if (node == FM_NONE || !ns || counts_calls(p, i))
+            continue;
+        uint32_t func = shape->func[node], caller = shape->func[shape->parent[node]];
+        self_ns[func] = fm_sum(self_ns[func], ns);
+        self_ns[caller] = fm_sum(self_ns[caller], negated(ns));
+        if (outermost[node])
+            total_ns[func] = fm_sum(total_ns[func], ns);
+    }
+    for (size_t i = 0; i < flat->rows.len; i++) {
+        flat->rows.data[i].uncounted_self_ns = self_ns[flat->rows.data[i].func];
+        flat->rows.data[i].uncounted_ns = total_ns[flat->rows.data[i].func];
+    }
+}
+
 static struct fm_flat *flat_of_trees(const struct fm_profile *p, const struct fm_flat_scope *scope)
 {
     size_t functions = p->functions.len;
@@ -369,6 +401,9 @@ static struct fm_flat *flat_of_trees(const struct fm_profile *p, const struct fm
                                .edges = true };
     fm_shape_init(&shape, source, &(struct fm_shape_options){ .functions = o.functions });
     struct fm_flat *flat = fm_flat_of_shape(&shape, &source[0], &o);
+    tell_samples(flat, p, scope);
+    if (flat->beside)
+        tell_uncounted(flat, &shape, &source[0], o.functions);
     for (size_t i = 0; i < flat->rows.len; i++)
         flat->rows.data[i].func--;
     free(source[0].node_of);
@@ -383,7 +418,6 @@ struct fm_flat *fm_flat_new(const struct fm_profile *p, const struct fm_flat_sco
     if (!scope)
         scope = &all;
     struct fm_flat *flat = flat_of_trees(p, scope);
-    tell_samples(flat, p, scope);
     /* A ready-made table has no processes or threads, so it belongs to the whole only. */
     if (p->flat && scope->process == FM_NONE && scope->thread == FM_NONE)
         fm_flat_add(flat, p->flat);
@@ -435,6 +469,8 @@ static void numbers_merge(int64_t *numbers, const int64_t *extra, int count)
 static void row_merge(struct fm_flat_row *row, const struct fm_flat_row *extra)
 {
     row->primitive = fm_sum(row->primitive, extra->primitive);
+    row->uncounted_self_ns = fm_sum(row->uncounted_self_ns, extra->uncounted_self_ns);
+    row->uncounted_ns = fm_sum(row->uncounted_ns, extra->uncounted_ns);
     numbers_merge(row->self, extra->self, FM_METRIC_COUNT);
     numbers_merge(row->total, extra->total, FM_METRIC_COUNT);
 }

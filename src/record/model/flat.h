@@ -31,6 +31,9 @@
 struct fm_flat_row {
     uint32_t func;
     int64_t primitive;
+    /* Of self_ns and total_ns: sampled, in processes that counted no calls. What is left belongs to
+     * the calls, and may be divided by them. */
+    int64_t uncounted_self_ns, uncounted_ns;
     union {
         int64_t self[FM_METRIC_COUNT];
         struct {
@@ -145,6 +148,13 @@ struct fm_flat_total {
     int64_t calls, primitive, self_ns, samples;
 };
 struct fm_flat_total fm_flat_total(const struct fm_flat *flat);
+
+/* Time per call that was not recursive; 0 if there was none. */
+static inline double fm_flat_per_call_ns(const struct fm_flat_row *row)
+{
+    return row->primitive ? ((double)row->total_ns - (double)row->uncounted_ns) / row->primitive
+                          : 0;
+}
 
 /* Make samples the calls, as Python's own sampler has it in its pstats files: calls are those in which
  * the function was on the stack, primitive ones those that ended there. */

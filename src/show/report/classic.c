@@ -168,14 +168,14 @@ static void add_row(struct classic_page *page, uint32_t row)
     add_f8(out, seconds(f->self_ns));
     fm_buffer_add_char(out, ' ');
     if (f->calls)
-        add_f8(out, seconds(f->self_ns) / (double)f->calls);
+        add_f8(out, seconds(f->self_ns - f->uncounted_self_ns) / (double)f->calls);
     else
         add_spaces(out, 8);
     fm_buffer_add_char(out, ' ');
     add_f8(out, seconds(f->total_ns));
     fm_buffer_add_char(out, ' ');
     if (f->primitive)
-        add_f8(out, seconds(f->total_ns) / (double)f->primitive);
+        add_f8(out, seconds(f->total_ns - f->uncounted_ns) / (double)f->primitive);
     else
         add_spaces(out, 8);
     fm_buffer_add_char(out, ' ');

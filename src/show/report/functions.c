@@ -38,7 +38,10 @@ static void add_row(struct fm_table *t, const struct fm_report *r, uint32_t row,
     add_percent(t, f->self_ns, all_ns);
     add_time(t, f->total_ns);
     add_percent(t, f->total_ns, all_ns);
-    add_time(t, f->primitive ? f->total_ns / f->primitive : 0);
+    if (f->primitive)
+        add_time(t, (int64_t)fm_flat_per_call_ns(f));
+    else
+        fm_table_cell(t, FM_COLOR_NONE, "");
     if (suspends) {
         fm_table_cell(t, FM_COLOR_NONE, f->resumes ? fm_number_count(text, f->resumes) : "");
         fm_table_cell(t, FM_COLOR_NONE,

@@ -241,11 +241,6 @@ static int compare_ints(int64_t a, int64_t b)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-static double per_call(const struct fm_flat_row *r)
-{
-    return r->primitive ? (double)r->total_ns / (double)r->primitive : 0;
-}
-
 /* Calls, or samples where no calls were recorded: both say how often it was seen. */
 static int64_t count_of(const struct fm_flat_row *r, int64_t calls)
 {
@@ -273,7 +268,7 @@ static int compare_field(enum fm_sort_field field, struct fm_names *names,
     case FM_SORT_TOTAL:
         return compare_ints(a->total_ns, b->total_ns);
     case FM_SORT_PERCALL:
-        return compare_numbers(per_call(a), per_call(b));
+        return compare_numbers(fm_flat_per_call_ns(a), fm_flat_per_call_ns(b));
     case FM_SORT_LINE:
         return compare_ints(fm_names_line(names, y), fm_names_line(names, x));
     /* UTF-8 compares like the characters it stands for. */
