@@ -1,11 +1,15 @@
 import test from "node:test";
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import {
   open,
   orbits,
   orbitLines,
   contexts,
+  folder,
+  record,
   report,
+  root,
   run,
   drawn,
   state,
@@ -28,6 +32,17 @@ test("the function table is the report", async (t) => {
     selfs,
     [...selfs].sort((a, b) => b - a),
   );
+});
+
+test("time is divided by calls only where they were counted", async (t) => {
+  const all = join(folder, "mixed.fathom");
+  run("merge", orbits(), record("orbits-sampled", "--sample", join(root, "tests/programs/orbits.py")), "-o", all);
+  // The first process is the one with calls.
+  for (const [scope, columns] of [["all", 0], ["p0", 1]]) {
+    const page = await open(t, all, { hash: `view=table&scope=${scope}` });
+    assert.ok((await drawn(page)).rows.some((r) => r.calls > 0));
+    assert.equal(await page.getByRole("columnheader", { name: "per call" }).count(), columns, scope);
+  }
 });
 
 test("sorting, by mouse and for a screen reader", async (t) => {

@@ -72,6 +72,15 @@ export class Session {
     return s.scope[0] === "t" ? (this.summary(s).threads[number]?.process ?? -1) : -1;
   }
 
+  /** May time be divided by calls? Not where processes that were only sampled add to it. @param {PageState} s
+   * @returns {boolean} */
+  isTimeOfCalls(s) {
+    const process = this.processOf(s);
+    return !this.summary(s).processes.some(
+      (/** @type {any} */ p, /** @type {number} */ i) => (process < 0 || process === i) && p.sampled && !p.calls,
+    );
+  }
+
   /** A file's lines and their numbers, of this recording or the one before. @param {PageState} s @param {string} file
    * @param {boolean} [before] @returns {import('../engine/engine.js').SourceLines & {lines: string[]}} */
   source(s, file, before = false) {

@@ -57,7 +57,7 @@ function numbers(app, table, row) {
       formatCount(table.calls[row]),
       primitive && primitive !== table.calls[row] ? `${formatCount(primitive)} not recursive` : "",
     ]);
-    if (metric.unit === "ns")
+    if (metric.unit === "ns" && session.isTimeOfCalls(s))
       facts.push(["per call", formatTime(table.total[row] / (primitive || table.calls[row])), ""]);
   }
   if (table.max[row])

@@ -113,7 +113,7 @@ export class CallersView {
       ["total", `${app.value(table.total[row])} · ${formatShare(table.total[row], table.sum)}`],
     ];
     if (table.calls[row]) figures.push(["calls", formatCount(table.calls[row])]);
-    if (table.calls[row] && session.metric(app.s).unit === "ns")
+    if (table.calls[row] && session.metric(app.s).unit === "ns" && session.isTimeOfCalls(app.s))
       figures.push(["per call", formatTime(table.total[row] / (table.primitive[row] || table.calls[row]))]);
     if (table.max[row]) figures.push(["longest", formatTime(table.max[row])]);
     if (table.samples[row]) figures.push(["samples", formatCount(table.samples[row])]);

@@ -199,7 +199,7 @@ export class TableView {
         by: () => 0,
         show: (i) => shareBar(t.total[i] / most, t.self[i] / most),
       });
-    if (calls && metric.unit === "ns" && !phone && !session.isDiff(s))
+    if (calls && metric.unit === "ns" && session.isTimeOfCalls(s) && !phone && !session.isDiff(s))
       list.push({
         key: "percall",
         title: "per call",
