@@ -435,6 +435,18 @@ def test_merged_recordings_add_up(recording):
     assert as_json("--spots", recording, recording)["spots"][0]["samples"] == 600
 
 
+def test_each_merged_run_has_its_own_wall_time(recording, tmp_path):
+    """One run took 850 ms, of which watching took 17 ms of a processor: three of them are not watched
+    by three times as large a share."""
+    for name, files in (("two.fathom", [recording] * 2), ("three.fathom", ["two.fathom", recording])):
+        subprocess.run([FATHOM, "merge", *files, "-o", name], cwd=tmp_path, check=True, timeout=300)
+    for files, wall, cost in (([recording], "850 ms", "17.0 ms"), ([recording] * 3, "2.550 s", "51.0 ms"),
+                              ([tmp_path / "three.fathom"], "2.550 s", "51.0 ms")):
+        header = run(*files).split("\n\n")[0]
+        assert f" · {wall} wall · " in header
+        assert f"took {cost} of processor time (2.0 % of one)" in header
+
+
 @pytest.fixture
 def counted(recording, tmp_path):
     """Calls of two of the functions, as cProfile has them, to be added to the samples."""

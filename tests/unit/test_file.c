@@ -96,6 +96,7 @@ static struct fm_profile *sample(void)
     process.exe = fm_profile_string(p, "/usr/bin/python3");
     process.version = fm_profile_string(p, "3.13.0");
     fm_profile_process(p, &process);
+    process.run = 3;
     process.exit_status = 137;
     process.profiled = process.c_calls = false;
     process.calls = process.lines = true;
@@ -188,6 +189,7 @@ static void expect_same_processes(const struct fm_profile *a, const struct fm_pr
         assert_int_equal(f.cost_call_ps, g.cost_call_ps);
         assert_int_equal(f.cost_line_ps, g.cost_line_ps);
         assert_int_equal(f.slow_permille, g.slow_permille);
+        assert_int_equal(f.run, g.run);
         assert_int_equal(f.sampled, g.sampled);
         assert_int_equal(f.sample_mode, g.sample_mode);
         assert_int_equal(f.sample_interval_ns, g.sample_interval_ns);

@@ -243,6 +243,10 @@ static void test_many_profiles(void **state)
     fm_recorder_free(r);
     struct fm_profile *p = load_so_far(fd);
     assert_int_equal(p->processes.len, N);
+    for (uint32_t n = 0; n < N; n++) {
+        assert_int_equal(p->processes.data[n].run, n);
+        assert_int_equal(expected->processes.data[n].run, n);
+    }
     assert_int_equal(p->threads.len, N);
     assert_int_equal(p->functions.len, 4); /* main, even, odd and the root */
     assert_int_equal(p->sources.len, 2);

@@ -24,8 +24,9 @@
 #define FM_FILE_HEADER_BYTES 16
 #define FM_FILE_MAJOR        1
 /* 1: lines (blocks 14 to 17, two flags of processes); 2: samples (blocks 18 to 20, a flag and seven
- * columns of processes); 3: source text in blocks of its own (21), a column of processes */
-#define FM_FILE_MINOR 3
+ * columns of processes); 3: source text in blocks of its own (21), a column of processes; 4: one
+ * more of these, the run */
+#define FM_FILE_MINOR 4
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24

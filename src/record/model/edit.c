@@ -211,8 +211,10 @@ static uint32_t *merge_functions(struct fm_profile *into, const struct fm_profil
 
 static void merge_processes(struct fm_profile *into, const struct fm_profile *from)
 {
+    uint32_t first_run = fm_profile_runs(into);
     for (size_t i = 0; i < from->processes.len; i++) {
         struct fm_process process = from->processes.data[i];
+        process.run += first_run;
         process.exe = fm_profile_string_of(into, from, process.exe);
         process.command = fm_profile_string_of(into, from, process.command);
         process.cwd = fm_profile_string_of(into, from, process.cwd);

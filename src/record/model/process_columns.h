@@ -36,7 +36,8 @@
     X(U64,   samples_partial)                                                                      \
     X(U64,   samples_lost)                                                                         \
     X(U64,   sampler_cpu_ns)                                                                       \
-    X(U64,   slow_permille)                                 /* since 1.3 */
+    X(U64,   slow_permille)                                 /* since 1.3 */                        \
+    X(U32,   run)                                           /* since 1.4 */
 
 /* The truths of a process; INVERTED: the bit is set if it is not so. */
 #define FM_PROCESS_FLAG_LIST(X)                                                                    \

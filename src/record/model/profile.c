@@ -135,6 +135,15 @@ uint32_t fm_profile_function_distinct(struct fm_profile *p, const struct fm_func
 
 /* ---- processes, threads, nodes ---- */
 
+uint32_t fm_profile_runs(const struct fm_profile *p)
+{
+    uint32_t runs = 0;
+    for (size_t i = 0; i < p->processes.len; i++)
+        if (p->processes.data[i].run >= runs)
+            runs = p->processes.data[i].run + 1;
+    return runs;
+}
+
 uint32_t fm_profile_process(struct fm_profile *p, const struct fm_process *process)
 {
     fm_vec_push(&p->processes, *process);

@@ -67,8 +67,9 @@ struct fm_process {
     uint32_t exe, command, cwd, version; /* string ids; version as "3.13.0" */
     uint64_t start_real_ns;              /* CLOCK_REALTIME */
     uint64_t start_ns, end_ns;           /* CLOCK_MONOTONIC of that machine; end 0 if unknown */
-    int32_t exit_status;                 /* as a shell shows it (128 + signal), -1 if unknown */
-    bool profiled;                       /* false: a Python for which no agent was there */
+    uint32_t run; /* which of the runs in this recording, from 0; those of one stand together */
+    int32_t exit_status; /* as a shell shows it (128 + signal), -1 if unknown */
+    bool profiled;       /* false: a Python for which no agent was there */
     bool forked;
     bool c_calls; /* C calls were recorded */
     bool calls;   /* every call was; false: only of functions with lines */
@@ -156,6 +157,7 @@ uint32_t fm_profile_function(struct fm_profile *p, const struct fm_function *f);
 uint32_t fm_profile_function_distinct(struct fm_profile *p, const struct fm_function *f);
 
 uint32_t fm_profile_process(struct fm_profile *p, const struct fm_process *process);
+uint32_t fm_profile_runs(const struct fm_profile *p); /* how many; merging numbers on from there */
 
 /* A new thread of `process` with its root node. The root's function has kind ROOT. The total of a
  * root is the time of all calls below it, so what folding takes from them stays visible there. */

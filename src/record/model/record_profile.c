@@ -53,12 +53,14 @@ static void append_processes(struct append *a)
 {
     for (size_t i = 0; i < a->p->processes.len; i++) {
         struct fm_process process = a->p->processes.data[i];
+        process.run += a->r->runs;
         process.exe = string_number(a, process.exe);
         process.command = string_number(a, process.command);
         process.cwd = string_number(a, process.cwd);
         process.version = string_number(a, process.version);
         fm_recorder_process(a->r, &process);
     }
+    a->r->runs += fm_profile_runs(a->p);
 }
 
 static void append_notes(struct append *a)

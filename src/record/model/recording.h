@@ -63,6 +63,7 @@ struct fm_recorder {
     FM_VEC(struct fm_late_value) late;
     struct fm_map children; /* (context, function) → context */
     struct fm_map sources;  /* (file, text) of those that are known */
+    uint32_t runs;          /* of the profiles so far */
 };
 
 /* Add a row; all that waits is written first if there is no room. Returns its number. */

@@ -67,20 +67,6 @@ static void add_counted(struct fm_buffer *line, int64_t n, const char *one, cons
     add_part(line, text);
 }
 
-/* From the first start to the last end of the processes shown. */
-static int64_t wall_ns(const struct fm_report *r)
-{
-    uint64_t first = UINT64_MAX, last = 0;
-    for (uint32_t i = 0; i < r->p->processes.len; i++) {
-        const struct fm_process *process = &r->p->processes.data[i];
-        if (!in_scope(r, i) || !process->start_ns)
-            continue;
-        first = process->start_ns < first ? process->start_ns : first;
-        last = process->end_ns > last ? process->end_ns : last;
-    }
-    return last > first ? (int64_t)(last - first) : 0;
-}
-
 /* How often a line was begun. */
 static void add_lines(const struct fm_report *r, struct fm_buffer *line)
 {
@@ -100,7 +86,7 @@ static void print_size(const struct fm_report *r)
 {
     fm_autobuffer line = FM_BUFFER_INIT;
     char number[FM_NUMBER_BYTES], text[96];
-    int64_t processes = 0, threads = 0, wall = wall_ns(r);
+    int64_t processes = 0, threads = 0, wall = fm_runs_wall_ns(r->p, &r->scope, false);
     struct fm_flat_total total = fm_flat_total(r->flat);
     for (uint32_t i = 0; i < r->p->processes.len; i++)
         processes += in_scope(r, i);

@@ -56,17 +56,22 @@ static int64_t watched_ns(const struct fm_profile *p, uint32_t process,
     return most_ns;
 }
 
-static int64_t span_ns(const struct fm_profile *p, const struct fm_flat_scope *scope)
+int64_t fm_runs_wall_ns(const struct fm_profile *p, const struct fm_flat_scope *scope, bool sampled)
 {
-    uint64_t first = UINT64_MAX, last = 0;
-    for (uint32_t i = 0; i < p->processes.len; i++) {
-        const struct fm_process *process = &p->processes.data[i];
-        if (!process->sampled || !process->start_ns || !in_scope(p, scope, i))
-            continue;
-        first = process->start_ns < first ? process->start_ns : first;
-        last = process->end_ns > last ? process->end_ns : last;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < p->processes.len;) {
+        uint64_t first = UINT64_MAX, last = 0;
+        uint32_t run = p->processes.data[i].run;
+        for (; i < p->processes.len && p->processes.data[i].run == run; i++) {
+            const struct fm_process *process = &p->processes.data[i];
+            if ((sampled && !process->sampled) || !process->start_ns || !in_scope(p, scope, i))
+                continue;
+            first = process->start_ns < first ? process->start_ns : first;
+            last = process->end_ns > last ? process->end_ns : last;
+        }
+        sum = last > first ? fm_sum(sum, clamp(last - first)) : sum;
     }
-    return last > first ? clamp(last - first) : 0;
+    return sum;
 }
 
 static void add_process(struct fm_sampling *s, const struct fm_process *process)
@@ -110,7 +115,7 @@ struct fm_sampling fm_sampling_of(const struct fm_profile *p, const struct fm_fl
         return s;
     s.samples = samples_of(p, scope);
     tell_whole(&s, kept);
-    s.span_ns = span_ns(p, scope);
+    s.span_ns = fm_runs_wall_ns(p, scope, true);
     /* Other modes leave threads out that were not running, and their time. */
     if (watched > 0 && s.mode == FM_SAMPLE_WALL)
         s.reached_hz = (double)s.rounds * 1e9 / (double)watched;

@@ -32,11 +32,14 @@ struct fm_sampling {
     double reached_hz; /* rounds by time; 0 if unknown */
     bool mixed;        /* processes were sampled in different ways */
     enum fm_sample_mode mode;
-    int64_t cpu_ns,
-        span_ns; /* processor time of the sampler; from the first start to the last end */
+    int64_t cpu_ns, span_ns; /* processor time of the sampler; wall time of what was sampled */
 };
 
 struct fm_sampling fm_sampling_of(const struct fm_profile *p, const struct fm_flat_scope *scope);
+/* From the first start to the last end of the processes in scope, or of those that were sampled. Each run
+ * counts for itself: between merged recordings, and on the clocks of several machines, lies nothing. */
+int64_t fm_runs_wall_ns(const struct fm_profile *p, const struct fm_flat_scope *scope,
+                        bool sampled);
 const char *fm_sample_mode_name(enum fm_sample_mode mode); /* "wall", "CPU", "GIL" */
 
 /* The error of the share part/whole, and of any share, as fractions; 1 if there is no sample. */
