@@ -370,7 +370,7 @@ static void tell_uncounted(struct fm_flat *flat, const struct fm_shape *shape,
             continue;
         uint32_t func = shape->func[node], caller = shape->func[shape->parent[node]];
         self_ns[func] = fm_sum(self_ns[func], ns);
-        self_ns[caller] = fm_sum(self_ns[caller], negated(ns));
+        self_ns[caller] = fm_sum(self_ns[caller], ns == INT64_MIN ? INT64_MAX : -ns);
         if (outermost[node])
             total_ns[func] = fm_sum(total_ns[func], ns);
     }
