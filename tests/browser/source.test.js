@@ -63,7 +63,7 @@ test("expressions are marked in their line, with their share on hover and in the
   await shot(page, "source-spots");
   const tip = await page.locator("#tip").innerText();
   assert.ok(tip.startsWith("sorted(numbers, key=str)"), tip);
-  assert.match(tip, new RegExp(`^${hottest.samples} samples`, "m"));
+  assert.match(tip, new RegExp(`^${hottest.samples.toLocaleString("en-US")} samples`, "m"));
   const share = Number(/([\d.]+) %/.exec(tip)[1]);
   assert.ok(Math.abs(share - (hottest.ns / whole) * 100) < 0.051, `${share} of ${hottest.ns / whole}`);
   await line.click();
