@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/positions.h"
 #include "watch/cpython/code.h"
 #include "watch/cpython/debug_offsets.h"
-#include "watch/cpython/linetable.h"
 #include "watch/cpython/text.h"
 
 static struct fm_position position_in(enum fm_table_kind kind, const uint8_t *table, uint32_t len,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "watch/cpython/linetable.h"
+#include "base/positions.h"
 #include "watch/cpython/text.h"
 
 #define MAX_NAME_BYTES          4096

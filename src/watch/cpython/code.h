@@ -9,6 +9,7 @@
 #ifndef FM_CPYTHON_CODE_H
 #define FM_CPYTHON_CODE_H
 
+#include "base/positions.h"
 #include "watch/cpython/layout.h"
 
 /* Before 3.12 code objects have no number of their own, and one that takes another's place may have the same
@@ -34,11 +35,6 @@ struct fm_code {
     fm_addr *copies; /* owned; free-threaded: where threads keep bytecode of their own, 0: none */
     fm_addr type;    /* of all code objects */
     struct fm_code_tail tails[2]; /* of its name and its file name */
-};
-
-struct fm_position {
-    uint32_t line, end_line;     /* 1-based; 0: no line */
-    uint32_t column, end_column; /* 1-based in UTF-8 bytes, the end behind the last; 0: unknown */
 };
 
 /* Offsets into the bytecode are in bytes everywhere; −1 or FM_NOT_BEGUN: before the first. */

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/positions.h"
 #include "watch/cpython/versions.h"
 #include "watch/os/remote.h"
 
@@ -108,8 +109,6 @@ enum fm_frames_kind {
     FM_FRAMES_CFRAME, /* 3.11, 3.12: the newest is found through the cframe */
     FM_FRAMES_THREAD, /* 3.13+: directly in the thread state */
 };
-
-enum fm_table_kind { FM_TABLE_LNOTAB, FM_TABLE_PEP626, FM_TABLE_PEP657 };
 
 struct fm_layout {
     uint32_t version_hex; /* as PY_VERSION_HEX; its last byte may be unknown (0) */

@@ -1,6 +1,6 @@
-/* Tables of source positions; see linetable.h. The formats are those of CPython's Objects/
+/* Tables of source positions; see positions.h. The formats are those of CPython's Objects/
  * lnotab_notes.txt (3.9, 3.10) and locations.md or code_objects.md (3.11+). */
-#include "watch/cpython/linetable.h"
+#include "base/positions.h"
 
 void fm_linetable_init(struct fm_linetable_cursor *table, enum fm_table_kind kind,
                        const uint8_t *bytes, uint32_t len, uint32_t first_line, uint32_t code_len)

@@ -5,12 +5,18 @@
  * Offsets are in bytes of bytecode, inline caches included. A damaged table yields some position or
  * none, never a read beyond its end.
  */
-#ifndef FM_CPYTHON_LINETABLE_H
-#define FM_CPYTHON_LINETABLE_H
+#ifndef FM_BASE_POSITIONS_H
+#define FM_BASE_POSITIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "watch/cpython/code.h"
+enum fm_table_kind { FM_TABLE_LNOTAB, FM_TABLE_PEP626, FM_TABLE_PEP657 };
+
+struct fm_position {
+    uint32_t line, end_line;     /* 1-based; 0: no line */
+    uint32_t column, end_column; /* 1-based in UTF-8 bytes, the end behind the last; 0: unknown */
+};
 
 /* The instructions from `start` up to `end` share a position. */
 struct fm_linetable_entry {
