@@ -20,10 +20,12 @@
     fathom.snapshot("so-far.fathom")
     fathom.stop()
 
+    fathom.memory_usage((work, ()))         # memory_profiler's, measured from outside
+
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "profile", "run",
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_usage", "profile", "run",
            "runctx", "sample", "snapshot", "start", "stop"]
 __version__ = "0.1.0"
 
@@ -33,6 +35,7 @@ _HOMES = {
     "Profile": "fathom._profile",
     "SamplingError": "fathom._sampling",
     "lines": "fathom._lines",
+    "memory_usage": "fathom._memory",
     "profile": "fathom._profile",
     "run": "fathom._profile",
     "runctx": "fathom._profile",
@@ -58,7 +61,7 @@ def __dir__():
 
 
 def load_ipython_extension(shell):
-    """``%load_ext fathom``: the magics ``%lprun``, ``%prun`` and ``%%fathom``."""
+    """``%load_ext fathom``: the magics ``%lprun``, ``%prun``, ``%memit`` and ``%%fathom``."""
     from fathom._ipython import load
 
     load(shell)

@@ -1,12 +1,14 @@
-"""``%load_ext fathom``: ``%lprun``, ``%prun`` and ``%%fathom`` in IPython and Jupyter.
+"""``%load_ext fathom``: ``%lprun``, ``%prun``, ``%memit`` and ``%%fathom`` in IPython and Jupyter.
 
-The first two take the options of the magics they are named after, line_profiler's and IPython's own.
+The first three take the options of the magics they are named after: line_profiler's, IPython's own and
+memory_profiler's.
 IPython is imported here and nowhere else in the package.
 """
 
 import ast
 import builtins
 import contextlib
+import gc
 import io
 import pstats
 import sys
@@ -18,6 +20,7 @@ from IPython.core.page import page
 from IPython.utils.ipstruct import Struct
 
 from fathom._line_profiler import LineProfiler
+from fathom._memory import memory_usage
 from fathom._profile import Profile
 
 _REPLACED = "_fathom_replaced_magics"
@@ -43,7 +46,27 @@ def unload(shell):
         delattr(shell, _REPLACED)
 
 
-_NAMES = [("line", "lprun"), ("line", "prun"), ("cell", "prun"), ("cell", "fathom")]
+_NAMES = [("line", "lprun"), ("line", "prun"), ("cell", "prun"), ("line", "memit"),
+          ("cell", "memit"), ("cell", "fathom")]
+
+
+class MemitResult:
+    """What ``%memit -o`` returns, as memory_profiler's."""
+
+    def __init__(self, mem_usage, baseline, repeat, timeout, interval, include_children):
+        self.mem_usage = mem_usage
+        self.baseline = baseline
+        self.repeat = repeat
+        self.timeout = timeout
+        self.interval = interval
+        self.include_children = include_children
+
+    def __str__(self):
+        highest = max(self.mem_usage)
+        return f"peak memory: {highest:.02f} MiB, increment: {highest - self.baseline:.02f} MiB"
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(f"<MemitResult : {self}>")
 
 
 @magics_class
@@ -135,6 +158,41 @@ class FathomMagics(Magics):
             Path(options.T[0]).write_text(output, encoding="utf-8")
             print(f"\n*** Profile printout saved to text file {options.T[0]!r}.{message}")
         return stats if "r" in options else None
+
+    @line_cell_magic
+    def memit(self, line="", cell=None):
+        """Run a statement or cell and show how high the memory of the process got.
+
+            %memit [options] STATEMENT
+            %%memit [options] SETUP
+            CELL
+
+        -r N   run it N times, and take the highest
+        -t S   stop after S seconds
+        -i S   measure every S seconds; default 0.1
+        -c     add the memory of child processes
+        -o     return the result
+        -q     do not show it
+
+        As memory_profiler's %memit: the setup is run, but not measured; memory is what is resident.
+        """
+        options, statement = self.parse_options(line, "r:t:i:coq", posix=False, strict=False)
+        setup, statement = ("pass", statement) if cell is None else (statement, cell)
+        repeat = max(1, int(options.get("r", 1)))
+        timeout = int(options.get("t", 0)) or None
+        interval = float(options.get("i", 0.1))
+        namespace = self.shell.user_ns
+        gc.collect()
+        exec(self.shell.transform_cell(setup), namespace)
+        code = compile(self.shell.transform_cell(statement), "<memit>", "exec")
+        baseline = memory_usage()[0]
+        usage = [memory_usage((exec, (code, namespace)), timeout=timeout, interval=interval,
+                              max_usage=True, max_iterations=1, include_children="c" in options)
+                 for _ in range(repeat)]
+        result = MemitResult(usage, baseline, repeat, timeout, interval, "c" in options)
+        if "q" not in options:
+            print(result)
+        return result if "o" in options else None
 
     # ---- shared
 

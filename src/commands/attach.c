@@ -28,6 +28,7 @@
 #include "commands/save_times.h"
 #include "commands/verb.h"
 #include "show/report/summary.h"
+#include "watch/memory/watch.h"
 
 #define SUMMARY_ROWS      15
 #define MAX_CONTROL_BYTES 8192
@@ -44,6 +45,9 @@ static const char help[] =
     "                  NAME.speedscope.json, NAME.pb.gz, NAME.collapsed, NAME.prof: in those formats\n"
     FM_WATCH_OPTIONS_HELP
     "  --rounds N      stop after every thread was looked at so many times\n"
+    "  --rss           resident memory over time, too, of any process, Python or not; fathom plot\n"
+    "                  draws it\n"
+    "  --pss           … with what is theirs of shared memory, and swap\n"
     "  --redact        leave the arguments of command lines out of the recording\n"
     "  -q, --quiet     no table at the end\n"
     "\n"
@@ -55,7 +59,10 @@ struct attach {
     bool quiet, redact;
     uint64_t rounds, duration_ns;
     int ready_fd, control_fd;
+    bool resident, shares; /* memory over time, with shares and swap */
     struct fm_sampler *sampler;
+    struct fm_memory_watch *memory; /* NULL: not asked for */
+    bool alone;                     /* no Python: memory is all there is to watch */
     struct fm_run_output output;
     struct fm_profile *facts;
     int signals;
@@ -101,6 +108,12 @@ static int take_own(void *context, char **words, int *at, struct fm_error *err)
         a->redact = true;
         return 1;
     }
+    bool shares = fm_option_flag("--pss", words, at);
+    if (shares || fm_option_flag("--rss", words, at)) {
+        a->resident = true;
+        a->shares = a->shares || shares;
+        return 1;
+    }
     if (!fm_option_flag("-q", words, at) && !fm_option_flag("--quiet", words, at))
         return 0;
     a->quiet = true;
@@ -113,6 +126,7 @@ static int take_own(void *context, char **words, int *at, struct fm_error *err)
 static struct fm_profile *profile_now(struct attach *a)
 {
     struct fm_profile *p = fm_sampler_profile(a->sampler);
+    fm_memory_watch_gather(a->memory, p);
     fm_facts_complete(p, a->facts, a->start_ns);
     if (a->redact)
         fm_redact(p);
@@ -216,27 +230,44 @@ static bool rounds_done(struct attach *a)
     return stats.rounds >= a->rounds;
 }
 
+static uint64_t next_due_ns(const struct attach *a)
+{
+    uint64_t memory_ns = fm_memory_watch_due_ns(a->memory);
+    return memory_ns < a->times.next_ns ? memory_ns : a->times.next_ns;
+}
+
+/* What is due; false if there is nothing left to watch. */
+static bool do_due(struct attach *a)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    uint64_t now_ns = fm_clock_ns();
+    if (fm_memory_watch_due_ns(a->memory) <= now_ns)
+        fm_memory_watch_look(a->memory);
+    if (a->alone && (fm_memory_watch_is_over(a->memory) ||
+                     (a->duration_ns && now_ns - a->start_ns >= a->duration_ns)))
+        return false;
+    if (now_ns >= a->times.next_ns && save(a, &err) < 0)
+        complain(&err);
+    return true;
+}
+
 static void wait_for_end(struct attach *a)
 {
     while (!a->stop && !rounds_done(a)) {
         struct pollfd fds[] = { { a->signals, POLLIN, 0 },
-                                { fm_sampler_fd(a->sampler), POLLIN, 0 },
+                                { a->alone ? -1 : fm_sampler_fd(a->sampler), POLLIN, 0 },
                                 { a->control_fd, POLLIN, 0 } };
-        struct fm_error err = FM_ERROR_INIT;
-        uint64_t now_ns = fm_clock_ns();
-        int timeout_ms = a->rounds ? 1
-                         : a->times.next_ns > now_ns
-                             ? (int)((a->times.next_ns - now_ns) / 1000000) + 1
-                             : 0;
+        uint64_t now_ns = fm_clock_ns(), due_ns = next_due_ns(a);
+        int timeout_ms = a->rounds         ? 1
+                         : due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000) + 1
+                                           : 0;
         poll(fds, 3, timeout_ms);
         if (fds[0].revents)
             on_signal(a);
         if (fds[2].revents)
             on_control(a);
-        if (fds[1].revents)
+        if (fds[1].revents || !do_due(a))
             break;
-        if (fm_clock_ns() >= a->times.next_ns && save(a, &err) < 0)
-            complain(&err);
     }
     fm_sampler_stop(a->sampler);
 }
@@ -260,8 +291,12 @@ static int begin(struct attach *a, struct fm_error *err)
 {
     struct fm_run_names names = { "attach", a->watch.pid };
     a->sampler = fm_sampler_new(&a->watch.sampling);
-    if (fm_sampler_add(a->sampler, a->watch.pid, err) < 0)
-        return err->status;
+    if (fm_sampler_add(a->sampler, a->watch.pid, err) < 0) {
+        a->alone = a->resident && err->status == FM_NOT_PYTHON;
+        if (!a->alone)
+            return err->status;
+        *err = (struct fm_error)FM_ERROR_INIT;
+    }
     a->facts = fm_facts_of_watching("attach", a->watch.pid);
     char stem[32];
     snprintf(stem, sizeof stem, "attach-%d", (int)a->watch.pid);
@@ -270,7 +305,11 @@ static int begin(struct attach *a, struct fm_error *err)
         return err->status;
     a->start_ns = fm_clock_ns();
     fm_save_times_begin(&a->times, a->start_ns);
-    int rc = fm_sampler_start(a->sampler, err);
+    struct fm_memory_watch_options memory = { .children = a->watch.sampling.children,
+                                              .shares = a->shares };
+    if (a->resident)
+        a->memory = fm_memory_watch_new(&memory, a->watch.pid);
+    int rc = a->alone ? 0 : fm_sampler_start(a->sampler, err);
     if (rc == 0 && a->ready_fd >= 0) {
         dprintf(a->ready_fd, "attached\n");
         close(a->ready_fd);
@@ -290,11 +329,11 @@ static int finish(struct attach *a)
     }
     if (a->control_fd >= 0) /* to "stop": where the recording is */
         answer(a, "ok %s\n", a->output.path);
-    if (!a->quiet) {
+    if (!a->quiet && !a->alone)
         fm_report_summary(p, stderr, SUMMARY_ROWS);
-        fm_clean_say(stderr, "Recorded to %s; next: fathom report %s", a->output.path,
-                     a->output.path);
-    }
+    if (!a->quiet)
+        fm_clean_say(stderr, "Recorded to %s; next: fathom %s %s", a->output.path,
+                     a->alone ? "plot" : "report", a->output.path);
     fm_profile_free(p);
     return 0;
 }
@@ -319,6 +358,7 @@ int fm_verb_attach(int argc, char **argv)
         status = finish(&a);
     }
     fm_sampler_free(a.sampler);
+    fm_memory_watch_free(a.memory);
     fm_run_output_release(&a.output);
     fm_profile_free(a.facts);
     fm_buffer_release(&a.control);

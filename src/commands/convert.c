@@ -18,7 +18,8 @@ static const char help_start[] =
     "\n"
     "  -o, --output OUT   where to; \"-\" is the standard output\n"
     "      --to FORMAT    the format, if the name of OUT does not tell\n"
-    "      --metric NAME  weigh by this and not by time: calls, samples, gil, …\n"
+    "      --metric NAME  weigh by this and not by time: calls, samples, gil, peak,\n"
+    "                     leaked, allocated, blocks, … (of memory alone: peak)\n"
     "  -f, --force        overwrite OUT if it exists\n"
     "      --redact       leave the arguments of command lines out of it\n"
     "  -h, --help         this text\n"
@@ -84,6 +85,20 @@ static int choose_format(const struct convert_request *q, const struct fm_format
     return 0;
 }
 
+/* What to weigh by if nobody says: a foreign file of a recording of memory alone would be empty. */
+static const char *usual_metric(const struct fm_profile *p, const struct fm_format *format)
+{
+    static const enum fm_metric memory[] = { FM_METRIC_PEAK, FM_METRIC_LEAKED,
+                                             FM_METRIC_ALLOCATED };
+    bool time = p->flat || p->columns[FM_METRIC_TOTAL].data || p->columns[FM_METRIC_SAMPLES].data ||
+                p->columns[FM_METRIC_CALLS].data;
+    time = time && format != &fm_format_memray;
+    for (size_t i = 0; format && !time && i < FM_COUNT(memory); i++)
+        if (p->columns[memory[i]].data)
+            return fm_metric_name(memory[i]);
+    return NULL;
+}
+
 static int convert(const struct convert_request *q, char *const *files, struct fm_error *err)
 {
     const struct fm_format *format;
@@ -95,7 +110,8 @@ static int convert(const struct convert_request *q, char *const *files, struct f
     fm_inputs_warn("convert", p);
     if (q->redact)
         fm_redact(p);
-    int status = q->metric ? fm_profile_weigh(p, q->metric, err) : 0;
+    const char *metric = q->metric ? q->metric : usual_metric(p, format);
+    int status = metric ? fm_profile_weigh(p, metric, err) : 0;
     if (status == 0)
         status = fm_profile_write(p, q->output, format, q->force, err);
     fm_profile_free(p);

@@ -21,17 +21,21 @@
 #include "base/vec.h"
 #include "commands/run/samples.h"
 #include "record/capture/live.h"
+#include "record/capture/live_heap.h"
 #include "record/formats/format.h"
 #include "record/formats/sources.h"
 #include "record/model/join_samples.h"
 #include "record/model/live.h"
+#include "record/model/live_heap.h"
 #include "watch/os/path.h"
 
 #define UNPROFILED_MAX_BYTES 65536
 
+enum store_kind { STORE_LIVE, STORE_UNPROFILED, STORE_HEAP, STORE_KINDS };
+
 struct store {
     uint32_t pid, number;
-    bool live;
+    enum store_kind kind;
     uint64_t start_ns; /* when it was begun; 0 if unknown */
     char name[NAME_MAX + 1];
 };
@@ -47,19 +51,31 @@ static bool parse_name(const char *name, struct store *s)
     int end = 0;
     if (sscanf(name, "%u.%u%n", &s->pid, &s->number, &end) != 2 || !end)
         return false;
-    s->live = strcmp(name + end, FM_LIVE_SUFFIX) == 0;
+    static const char *const suffixes[STORE_KINDS] = {
+        [STORE_LIVE] = FM_LIVE_SUFFIX,
+        [STORE_UNPROFILED] = FM_LIVE_UNPROFILED_SUFFIX,
+        [STORE_HEAP] = FM_HEAP_SUFFIX,
+    };
     snprintf(s->name, sizeof s->name, "%s", name);
-    return s->live || strcmp(name + end, FM_LIVE_UNPROFILED_SUFFIX) == 0;
+    for (int kind = 0; kind < STORE_KINDS; kind++) {
+        s->kind = (enum store_kind)kind;
+        if (strcmp(name + end, suffixes[kind]) == 0)
+            return true;
+    }
+    return false;
 }
 
+/* What processes wrote of their memory comes last, when all processes are known. */
 static int compare_stores(const void *a, const void *b)
 {
     const struct store *x = a, *y = b;
+    if ((x->kind == STORE_HEAP) != (y->kind == STORE_HEAP))
+        return x->kind == STORE_HEAP ? 1 : -1;
     if (x->pid != y->pid)
         return x->pid < y->pid ? -1 : 1;
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
-    return (int)y->live - (int)x->live;
+    return (int)x->kind - (int)y->kind;
 }
 
 /* Read what there is of a sparse file; its holes stay untouched zero pages. */
@@ -160,6 +176,20 @@ static void join_live(struct fm_profile *into, int folder, const struct store *s
     }
     bytes_release(&live);
     bytes_release(&more);
+}
+
+static void join_heap(struct fm_profile *into, int folder, const struct store *s,
+                      const struct fm_live_ending *ending)
+{
+    struct bytes b;
+    struct fm_error err = FM_ERROR_INIT;
+    if (bytes_read(folder, s->name, &b) < 0)
+        note_lost(into, s, strerror(errno));
+    else if (!b.data)
+        note_lost(into, s, "it is empty");
+    else if (fm_live_heap_load(into, b.data, b.len, ending, &err) < 0)
+        note_lost(into, s, err.text);
+    bytes_release(&b);
 }
 
 /* The value of "key=" at the start of a line, as a string id; 0 if it is not there. */
@@ -263,7 +293,7 @@ int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profil
     while ((entry = readdir(dir))) {
         struct store s;
         if (parse_name(entry->d_name, &s)) {
-            s.start_ns = s.live ? read_start(dirfd(dir), s.name) : 0;
+            s.start_ns = s.kind == STORE_LIVE ? read_start(dirfd(dir), s.name) : 0;
             fm_vec_push(&stores, s);
         }
     }
@@ -273,13 +303,16 @@ int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profil
         const struct store *s = &stores.data[i];
         const struct fm_join_ending *known = ending_of(s->pid, s->start_ns, endings, n_endings);
         const struct store *next = i + 1 < stores.len ? s + 1 : NULL;
-        if (next && next->pid == s->pid && /* the same process, with another program */
+        if (next && next->pid == s->pid &&
+            next->kind != STORE_HEAP && /* the same process, with another program */
             ending_of(next->pid, next->start_ns, endings, n_endings) == known)
             known = NULL;
         struct fm_live_ending ending = { fm_clock_pair_now(), known ? known->end_ns : 0,
                                          known ? known->exit_status : -1 };
-        if (s->live)
+        if (s->kind == STORE_LIVE)
             join_live(into, dirfd(dir), s, &ending);
+        else if (s->kind == STORE_HEAP)
+            join_heap(into, dirfd(dir), s, &ending);
         else
             join_unprofiled(into, dirfd(dir), s, &ending);
     }

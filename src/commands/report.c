@@ -3,6 +3,7 @@
  * them to a report (src/show/report).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,6 +13,7 @@
 #include "record/formats/pstats.h"
 #include "record/formats/sources.h"
 #include "record/model/edit.h"
+#include "record/model/shed.h"
 #include "show/report/cost.h"
 
 /* The profile to report, and the table of its functions. */
@@ -21,6 +23,7 @@ struct subject {
     const struct fm_flat *flat;
     struct fm_names *names;
     struct fm_linetables *lines; /* of a report of lines */
+    uint32_t *origin;            /* of one of memory: the functions that lines are of */
 };
 
 static int edit(struct subject *s, const struct fm_report_options *o, struct fm_error *err)
@@ -92,6 +95,27 @@ static int fail_without_samples(const struct fm_report_options *o, struct fm_err
                         o->files[0]);
 }
 
+/* Why there is none of what was asked of `fathom run`; NULL: it was not asked. */
+static const char *why_unprofiled(const struct fm_profile *p, const char *collector)
+{
+    const char *asked = fm_profile_fact_get(p, "collectors");
+    for (size_t i = 0; asked && strstr(asked, collector) && i < p->notes.len; i++)
+        if (strcmp(fm_profile_text(p, p->notes.data[i].kind), "unprofiled") == 0)
+            return fm_profile_text(p, p->notes.data[i].text);
+    return NULL;
+}
+
+/* No memory was recorded: say so, and why if the recording knows. */
+static int fail_without_memory(const struct fm_profile *p, const struct fm_report_options *o,
+                               struct fm_error *err)
+{
+    const char *lack = fm_inputs_lack(p);
+    if (!lack)
+        lack = why_unprofiled(p, "memory");
+    return fm_error_set(err, FM_UNSUPPORTED, "%s holds no memory: %s", o->files[0],
+                        lack ? lack : "it was not recorded, which `fathom run --memory` does");
+}
+
 /* Is there a process with samples? */
 static bool has_samples(const struct fm_profile *p)
 {
@@ -115,7 +139,7 @@ static int check_part(const struct fm_profile *p, const struct fm_report_options
         return fm_error_set(err, FM_UNSUPPORTED, "%s holds no processes", o->files[0]);
     if (fm_part_is_of_samples(o->part) && !has_samples(p))
         return fail_without_samples(o, err);
-    if (fm_part_is_of_lines(o->part) && !fm_linetables_exist(p))
+    if (fm_part_is_of_lines(o->part) && !o->memory && !fm_linetables_exist(p))
         return fail_without_lines(p, o, err);
     return 0;
 }
@@ -141,7 +165,7 @@ static void make_table(struct subject *s, const struct fm_report_options *o,
         strip = FM_NAMES_FILES; /* a narrow page: whole paths would be cut anyway */
     else if ((o->part == FM_PART_HOT || o->part == FM_PART_WAITS) && style->width > 0)
         strip = FM_NAMES_FILES; /* the place is for the lines */
-    if (fm_part_is_of_lines(o->part))
+    if (fm_part_is_of_lines(o->part) && !o->memory)
         s->lines = fm_linetables_new(s->p, scope, s->flat);
     if (s->lines && o->part == FM_PART_LINES && !o->view.summarize && !o->strip_dirs)
         strip = FM_NAMES_WHOLE; /* each stands on a line of its own */
@@ -153,8 +177,10 @@ struct only {
     const struct fm_profile *p;
     const char *glob; /* NULL: all */
     const struct fm_linetables *lines;
-    bool marked;    /* only those that were marked */
-    bool skip_zero; /* of the marked ones, too, only those that ran */
+    bool marked;                      /* only those that were marked */
+    bool skip_zero;                   /* of the marked ones, too, only those that ran */
+    const struct fm_instant_info *at; /* only those with memory then, their own if `own` */
+    bool own, types;
 };
 
 static bool is_marked(const struct fm_linetables *lines, uint32_t func)
@@ -175,6 +201,11 @@ static bool is_asked_for(const struct fm_flat_row *row, void *data)
     const struct only *only = data;
     if (only->glob && !fm_function_glob(only->p, row->func, (void *)only->glob))
         return false;
+    if (only->types && !fm_function_is_type(&only->p->functions.data[row->func]))
+        return false;
+    if (only->at)
+        return only->own ? row->self[only->at->bytes] || row->self[only->at->blocks]
+                         : row->total[only->at->bytes] || row->total[only->at->blocks];
     if (!only->lines)
         return true;
     bool marked = is_marked(only->lines, row->func);
@@ -183,10 +214,39 @@ static bool is_asked_for(const struct fm_flat_row *row, void *data)
     return (marked || !only->marked) && (ran || (marked && !only->skip_zero));
 }
 
+static void print_memory(const struct fm_report *r, const struct fm_report_options *o)
+{
+    if (o->layout == FM_LAYOUT_JSON) {
+        fm_report_memory_json(r, o->part);
+        return;
+    }
+    if (o->layout == FM_LAYOUT_CSV) {
+        fm_report_memory_csv(r, o->part);
+        return;
+    }
+    fm_report_memory_header(r);
+    if (o->part == FM_PART_TREE)
+        fm_report_tree(r);
+    else if (o->part == FM_PART_THREADS)
+        fm_report_memory_threads(r);
+    else if (o->part == FM_PART_PROCESSES)
+        fm_report_memory_processes(r);
+    else if (o->part == FM_PART_STATS)
+        fm_report_memory_stats(r);
+    else if (o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES)
+        fm_report_memory_edges(r, o->part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
+    else if (fm_part_is_of_lines(o->part))
+        fm_report_memory_lines(r);
+    else
+        fm_report_memory_functions(r);
+}
+
 static void print(const struct fm_report *r, const struct fm_report_options *o)
 {
     enum fm_direction direction = o->part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES;
-    if (o->layout == FM_LAYOUT_JSON) {
+    if (o->memory) {
+        print_memory(r, o);
+    } else if (o->layout == FM_LAYOUT_JSON) {
         fm_report_json(r, o->part);
     } else if (o->layout == FM_LAYOUT_CSV) {
         fm_report_csv(r, o->part);
@@ -250,13 +310,37 @@ static bool lacks_text(const struct fm_profile *p)
     return false;
 }
 
+/* Of time and memory one is shown; where there is nothing else, memory. */
+static int choose_memory(struct subject *s, struct fm_report_options *o, struct fm_error *err)
+{
+    if (!o->memory && !fm_profile_has_time(s->p) && fm_report_options_take_memory(o, err) < 0)
+        return fm_error_set(err, FM_UNSUPPORTED,
+                            "%s holds memory alone, and what was asked for is of time",
+                            o->files[0]);
+    if (!o->memory) {
+        fm_profile_shed_memory(s->p);
+        return 0;
+    }
+    if (!fm_profile_has_memory(s->p))
+        return fail_without_memory(s->p, o, err);
+    if (o->rows == FM_ROWS_TYPES && !fm_profile_has_types(s->p))
+        return fm_error_set(err, FM_UNSUPPORTED,
+                            "%s holds no types: they were not recorded, which `fathom run --memory "
+                            "--types` does on CPython 3.13 and later",
+                            o->files[0]);
+    s->origin = fm_profile_shed_time(s->p, o->rows);
+    return fm_report_options_settle(o, false, err);
+}
+
 /* Open what is to be shown and decide what of it, if the user did not. */
 static int open_subject(struct subject *s, struct fm_report_options *o, struct fm_error *err)
 {
     bool as_pstats = o->layout == FM_LAYOUT_PSTATS;
     s->p = fm_inputs_open(o->files, as_pstats, shows_text(o->part) ? FM_FILE_TEXTS : 0, err);
-    if (!s->p)
+    if (!s->p || choose_memory(s, o, err) < 0)
         return err->status;
+    if (o->memory)
+        return 0;
     if (!o->part_said && !as_pstats && fm_linetables_are_all(s->p)) {
         o->part = FM_PART_LINES;
         if (lacks_text(s->p)) {
@@ -264,6 +348,7 @@ static int open_subject(struct subject *s, struct fm_report_options *o, struct f
             s->p = fm_inputs_open(o->files, as_pstats, FM_FILE_TEXTS, err);
             if (!s->p)
                 return err->status;
+            fm_profile_shed_memory(s->p);
         }
     }
     /* A file of another tool names its sources but does not hold them. */
@@ -291,11 +376,16 @@ static int report(struct subject *s, struct fm_report_options *o, struct fm_erro
     r.states = o->states;
     r.min_percent = o->min_percent;
     r.view = o->view;
+    if (o->memory)
+        r.memory = (struct fm_memory_view){ &fm_instants[o->at], o->rows, s->origin, o->rows_max };
     make_table(s, o, &r.scope, &r.style);
     only.p = s->p;
     only.lines = s->lines;
-    only.marked = o->part == FM_PART_LINES && s->lines->any_marked && !o->function;
-    if (o->function || s->lines) {
+    only.marked = s->lines && o->part == FM_PART_LINES && s->lines->any_marked && !o->function;
+    only.at = r.memory.at;
+    only.own = fm_part_is_of_lines(o->part);
+    only.types = o->rows == FM_ROWS_TYPES;
+    if (o->function || s->lines || only.at) {
         o->query.only = is_asked_for;
         o->query.only_data = &only;
     }
@@ -325,6 +415,7 @@ int fm_verb_report(int argc, char **argv)
         status = report(&s, &o, &err);
     fm_names_free(s.names);
     fm_linetables_free(s.lines);
+    free(s.origin);
     fm_flat_free(s.made);
     fm_profile_free(s.p);
     fm_report_options_release(&o);

@@ -27,6 +27,13 @@ static const char help[] =
     "      --cpu             count only time on a processor: running Python or C\n"
     "      --state NAME,…    count only these states: python c gil lock disk network sleep other\n"
     "\n"
+    "Where memory was recorded:\n"
+    "      --memory[=WHAT]   who allocated what was alive at the peak. WHAT is summary (lines),\n"
+    "                        functions, types, tree, lines (with their source), leaks,\n"
+    "                        temporaries, stats, threads or processes; goes with --callers, … too\n"
+    "      --at WHEN         instead of the peak: end (what was never freed), all (everything\n"
+    "                        that was allocated), temporary (what was freed at once)\n"
+    "\n"
     "Line by line, where lines were recorded:\n"
     "      --lines[=FUNC]    the functions that were marked, or those with the most time\n"
     "      --hot N           the N hottest lines of the whole program\n"
@@ -92,6 +99,8 @@ enum {
     OPT_SPOTS,
     OPT_CPU,
     OPT_STATE,
+    OPT_MEMORY,
+    OPT_AT,
 };
 
 static const struct option options[] = {
@@ -134,6 +143,8 @@ static const struct option options[] = {
     { "spots", no_argument, NULL, OPT_SPOTS },
     { "cpu", no_argument, NULL, OPT_CPU },
     { "state", required_argument, NULL, OPT_STATE },
+    { "memory", optional_argument, NULL, OPT_MEMORY },
+    { "at", required_argument, NULL, OPT_AT },
     { 0 },
 };
 
@@ -203,7 +214,7 @@ static void print_help(void)
     for (int m = 0; m < FM_METRIC_COUNT; m++) {
         const struct fm_metric_info *info = fm_metric_info((enum fm_metric)m);
         printf(" %s", info->name);
-        if (info->place == FM_PLACE_COLUMN && fm_metric_has_total((enum fm_metric)m))
+        if (fm_metric_has_total_key((enum fm_metric)m))
             printf(" %s", info->total_name);
     }
     putchar('\n');
@@ -235,6 +246,60 @@ static int take_states(const char *text, unsigned *states, struct fm_error *err)
         if (!*text)
             return 0;
     }
+}
+
+static int take_at(struct fm_report_options *o, const char *text, struct fm_error *err)
+{
+    for (int i = 0; i < FM_INSTANTS; i++) {
+        if (strcmp(text, fm_instants[i].name) != 0)
+            continue;
+        o->at = (enum fm_instant)i;
+        o->at_said = o->memory = true;
+        return 0;
+    }
+    return fm_error_set(err, FM_USAGE, "--at is peak, end, all or temporary, not \"%s\"", text);
+}
+
+/* What memray has as commands: a part, or the summary of another instant. */
+static int take_memory(struct fm_report_options *o, const char *text, struct fm_error *err)
+{
+    static const struct {
+        const char *name;
+        enum fm_part part; /* that of functions leaves another that was chosen: callers, a tree */
+        enum fm_memory_rows rows;
+        enum fm_instant at;
+    } all[] = {
+        { "summary", FM_PART_FUNCTIONS, FM_ROWS_LINES, FM_INSTANTS },
+        { "functions", FM_PART_FUNCTIONS, FM_ROWS_FUNCTIONS, FM_INSTANTS },
+        { "types", FM_PART_FUNCTIONS, FM_ROWS_TYPES, FM_INSTANTS },
+        { "tree", FM_PART_TREE, FM_ROWS_LINES, FM_INSTANTS },
+        { "lines", FM_PART_LINES, FM_ROWS_LINES, FM_INSTANTS },
+        { "leaks", FM_PART_FUNCTIONS, FM_ROWS_LINES, FM_AT_END },
+        { "temporaries", FM_PART_FUNCTIONS, FM_ROWS_LINES, FM_AT_TEMPORARY },
+        { "stats", FM_PART_STATS, FM_ROWS_LINES, FM_INSTANTS },
+        { "threads", FM_PART_THREADS, FM_ROWS_LINES, FM_INSTANTS },
+        { "processes", FM_PART_PROCESSES, FM_ROWS_LINES, FM_INSTANTS },
+    };
+    o->memory = true;
+    for (size_t i = 0; text && i < FM_COUNT(all); i++) {
+        if (strcmp(text, all[i].name) != 0)
+            continue;
+        if (!o->part_said || all[i].part != FM_PART_FUNCTIONS)
+            o->part = all[i].part;
+        o->part_said = true;
+        o->rows = all[i].rows;
+        if (all[i].at != FM_INSTANTS && !o->at_said) {
+            o->at = all[i].at;
+            o->at_said = true;
+        }
+        return 0;
+    }
+    if (!text)
+        return 0;
+    return fm_error_set(err, FM_USAGE,
+                        "--memory= is summary, functions, types, tree, lines, leaks, temporaries, "
+                        "stats, threads or processes, not \"%s\"",
+                        text);
 }
 
 static void add_edit(struct fm_report_options *o, enum fm_edit_kind kind)
@@ -277,6 +342,10 @@ static int take_value(struct fm_report_options *o, int option, struct fm_error *
         return fm_time_unit_parse(&o->view.unit, optarg, err);
     case OPT_STATE:
         return take_states(optarg, &o->states, err);
+    case OPT_MEMORY:
+        return take_memory(o, optarg, err);
+    case OPT_AT:
+        return take_at(o, optarg, err);
     }
     return fm_error_set(err, FM_USAGE, "unknown option");
 }
@@ -388,9 +457,29 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
     return take_lines(o, option) || take_samples(o, option) ? 0 : take_value(o, option, err);
 }
 
+int fm_report_options_take_memory(struct fm_report_options *o, struct fm_error *err)
+{
+    o->memory = true;
+    if (o->states || o->part == FM_PART_SOURCE || o->part == FM_PART_ANNOTATE ||
+        fm_part_is_of_samples(o->part))
+        return fm_error_set(err, FM_USAGE,
+                            "--source, --annotate, --states, --waits, --spots, --cpu and --state "
+                            "are of time, and do not go with --memory");
+    if (o->of_lines)
+        return fm_error_set(err, FM_USAGE, "%s is of time, and does not go with --memory",
+                            o->of_lines);
+    if (o->layout == FM_LAYOUT_PSTATS)
+        return fm_error_set(err, FM_USAGE, "pstats knows no memory: --pstats does not go with it");
+    return 0;
+}
+
 /* What does not go together, whatever the recording holds. */
 static int check(struct fm_report_options *o, struct fm_error *err)
 {
+    if (fm_instant_of(fm_query_metric(&o->query)) != FM_INSTANTS)
+        o->memory = true; /* who sorts by memory asks for it */
+    if (o->memory)
+        return fm_report_options_take_memory(o, err);
     if (o->of_lines && !o->part_said) { /* who asks for columns of lines asks for lines */
         o->part = FM_PART_LINES;
         o->part_said = true;
@@ -425,9 +514,24 @@ static int check(struct fm_report_options *o, struct fm_error *err)
     return 0;
 }
 
+/* The instant, if it was not said, is the one that is sorted by; of statistics it is all of them. */
+static int settle_memory(struct fm_report_options *o, struct fm_error *err)
+{
+    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
+    enum fm_instant sorted = fm_instant_of(fm_query_metric(&o->query));
+    if (!o->at_said)
+        o->at = sorted != FM_INSTANTS ? sorted : o->part == FM_PART_STATS ? FM_AT_ALL : FM_AT_PEAK;
+    if (!o->sorted && fm_query_sort(&o->query, edges ? "total" : "self", err) < 0)
+        return err->status;
+    fm_query_settle_metrics(&o->query, fm_instants[o->at].bytes, fm_instants[o->at].blocks);
+    return 0;
+}
+
 static int settle_sort(struct fm_report_options *o, struct fm_error *err)
 {
     bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
+    if (o->memory)
+        return settle_memory(o, err);
     if (fm_part_is_of_lines(o->part))
         fm_query_settle_time(&o->query);
     if (o->sorted || o->layout == FM_LAYOUT_PSTATS)
@@ -436,10 +540,10 @@ static int settle_sort(struct fm_report_options *o, struct fm_error *err)
 }
 
 /* A number of rows is meant for what is shown: places, not the functions they are in. */
-static void settle_rows(struct fm_report_options *o)
+static void settle_rows(struct fm_report_options *o, int usual)
 {
     size_t kept = 0;
-    o->rows_max = !o->limited && o->layout == FM_LAYOUT_TABLE ? 20 : -1;
+    o->rows_max = !o->limited && o->layout == FM_LAYOUT_TABLE ? usual : -1;
     for (size_t i = 0; i < o->query.restrictions.len; i++) {
         struct fm_restriction r = o->query.restrictions.data[i];
         int count = r.count < INT32_MAX ? (int)r.count : INT32_MAX;
@@ -453,14 +557,23 @@ static void settle_rows(struct fm_report_options *o)
 
 int fm_report_options_settle(struct fm_report_options *o, bool marked, struct fm_error *err)
 {
-    bool ten = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES || o->part == FM_PART_LINES;
+    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
+    bool ten = edges || (o->part == FM_PART_LINES && !o->memory);
     bool all = o->part == FM_PART_HOT || o->part == FM_PART_ANNOTATE ||
-               (o->part == FM_PART_LINES && (marked || o->view.summarize));
+               (o->part == FM_PART_LINES && !o->memory && (marked || o->view.summarize));
     o->query.qualified = o->layout != FM_LAYOUT_PSTATS;
     if (settle_sort(o, err) < 0)
         return err->status;
-    if (o->part == FM_PART_WAITS || o->part == FM_PART_SPOTS)
-        settle_rows(o);
+    if (o->memory && o->part == FM_PART_HOT) { /* its number is that of the lines */
+        all = false;
+        o->limited = true;
+        if (o->view.hot_max >= 0)
+            fm_query_limit(&o->query, o->view.hot_max);
+    }
+    if (o->part == FM_PART_STATS)
+        settle_rows(o, 5);
+    else if (o->part == FM_PART_WAITS || o->part == FM_PART_SPOTS)
+        settle_rows(o, 20);
     else if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function && !all)
         fm_query_limit(&o->query, ten ? 10 : 20);
     if (o->layout != FM_LAYOUT_TABLE && o->edges_max == -2)

@@ -31,7 +31,11 @@ struct fm_report_options {
     bool sorted, limited; /* the user said so */
     bool strip_dirs;
     int edges_max, depth_max, rows_max, width;
-    unsigned states; /* only these count as time, a bit each; 0: all */
+    unsigned states;          /* only these count as time, a bit each; 0: all */
+    bool memory;              /* the report is of memory */
+    enum fm_memory_rows rows; /* … by line, function or type */
+    enum fm_instant at;
+    bool at_said;
     double min_percent;
     int64_t process, thread; /* -1: all */
     enum fm_color_mode color;
@@ -43,6 +47,9 @@ struct fm_report_options {
  * wrong command line has FM_USAGE. */
 int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
                             struct fm_error *err);
+
+/* Let the report be of memory. A sentence if it cannot be. */
+int fm_report_options_take_memory(struct fm_report_options *o, struct fm_error *err);
 
 /* What was left open, once the part to show is certain: an order and a length that suit a page. The
  * lines of marked functions are shown whatever their number. */

@@ -19,6 +19,7 @@
     X("report",   fm_verb_report,   "tables and trees in the terminal")                            \
     X("view",     fm_verb_view,     "pages in the browser, or all of it in one HTML file")           \
     X("graph",    fm_verb_graph,    "the call graph as a picture")                                 \
+    X("plot",     fm_verb_plot,     "memory over time as a picture")                               \
     X("convert",  fm_verb_convert,  "to and from other tools' formats")                            \
     X("merge",    fm_verb_merge,    "many recordings, or what a killed run left, as one")          \
     X("doctor",   fm_verb_doctor,   "what works here, why not, and what would allow it")           \

@@ -1,4 +1,4 @@
-"""%load_ext fathom: %lprun, %prun and %%fathom, in a real IPython.
+"""%load_ext fathom: %lprun, %prun, %memit and %%fathom, in a real IPython.
 
 FATHOM_IPYTHON names a Python of the matrix with IPython in it; without it, the one that runs the tests is
 tried.
@@ -149,3 +149,21 @@ def test_unloading_puts_back_what_was_there(shell):
         cell("%prun f(1)")
     """)
     assert "_lsprof" in printed or "cProfile" in printed
+
+
+def test_memit(shell):
+    """As memory_profiler prints it: the highest, and by how much that is above what was there."""
+    printed = shell("""
+    cell("import time")
+    cell("%memit -i 0.02 held = b'x' * (60 << 20); time.sleep(.3); del held")
+    cell("%%memit kept = b'x' * (90 << 20)\\nheld = b'x' * (60 << 20)\\ntime.sleep(.3)")
+    result = cell("%memit -q -o -r 2 1 + 1")
+    print(repr(result.mem_usage), result.repeat, result.baseline <= max(result.mem_usage))
+    """)
+    lines = [re.fullmatch(r"peak memory: ([\d.]+) MiB, increment: ([\d.]+) MiB", line)
+             for line in printed.splitlines()]
+    found = [tuple(map(float, match.groups())) for match in lines if match]
+    assert len(found) == 2
+    assert 60 <= found[0][1] < 65 and 60 <= found[1][1] < 65
+    assert found[1][0] > 150
+    assert re.search(r"^\[[\d.]+, [\d.]+\] 2 True$", printed, re.M)

@@ -99,7 +99,7 @@ class LineStore(live_store.Store):
             buckets[bucket(ns)] += count
         times = [ns for _, ns in visits]
         self.rows.append(struct.pack(
-            "<IIQQQQQQII80I", function, line, hits, total_ns,
+            "<IIQQQQQQII64x80I", function, line, hits, total_ns,
             total_ns if self_ns is None else self_ns, min(times, default=(1 << 64) - 1),
             max(times, default=0), suspended_ns, 0, 0, *buckets))
 

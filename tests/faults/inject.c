@@ -139,6 +139,26 @@ PASS(MMAP, void *, mmap, MAP_FAILED, ENOMEM, (void *a, size_t n, int p, int f, i
 PASS(MMAP, void *, mmap64, MAP_FAILED, ENOMEM, (void *a, size_t n, int p, int f, int fd, off64_t o),
      a, n, p, f, fd, o)
 
+/* The heap library maps by the system call: mmap itself is its to count. What it passes on for the program
+ * comes through here, too, but has none of these flags. */
+long syscall(long number, ...)
+{
+    static long (*real)(long, ...);
+    long a[6];
+    va_list args;
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if (number == SYS_mmap && a[3] & (MAP_NORESERVE | MAP_SHARED) && FAILS(MMAP)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (!real)
+        real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
 /* ---- files ---- */
 
 PASS(SPACE, int, ftruncate, -1, ENOSPC, (int fd, off_t n), fd, n)

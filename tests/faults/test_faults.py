@@ -135,6 +135,14 @@ def test_in_the_program(inject, python, kind, many, tmp_path):
     assert until_none_is_left(attempt, steps(16, 7 if many else 4)) > 0
 
 
+@pytest.mark.parametrize("many", [False, True], ids=["one", "all from then on"])
+@pytest.mark.parametrize("kind", ["mmap", "space", "open"])
+@pytest.mark.parametrize("python", OLDEST_AND_NEWEST, ids=os.path.basename)
+def test_in_the_program_whose_memory_is_recorded(inject, python, kind, many, tmp_path):
+    attempt = Run(inject, python, ["--memory", "--calls"], "target", kind, many, tmp_path)
+    assert until_none_is_left(attempt, steps(16, 11 if many else 7)) > 0
+
+
 @pytest.mark.parametrize("python", sorted({*SHARED[:1], *SHARED[-1:]}), ids=os.path.basename)
 @pytest.mark.parametrize("options", [["--calls"], ["--lines=mine"]], ids=" ".join)
 def test_in_the_program_when_python_has_no_memory(inject, python, options, tmp_path):

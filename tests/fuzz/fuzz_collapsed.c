@@ -18,9 +18,10 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
         "5001,0,-77\nP12;T0:35;:INVALID: 100,1,0\nP12;T0:35 50,0,0\n# duration: 9151\n",
         "tid:3531;<frozen runpy>:_run_code:87;prog.py:main:17;<GC> 405\ntid:3531;x 2.5\n",
         "a;b;c (/lib/x (y).so) 10 12\na;std::vec<a b> 3 0\n",
+        "# metric: peak\nf (a.py:1);g (a.py:7) 4096\nf (a.py:2);g (a.py:7) 512\n",
     };
     fm_buffer_clear(out);
-    if (n < 4)
+    if (n < 5)
         fm_buffer_add_text(out, seeds[n]);
-    return n < 4;
+    return n < 5;
 }

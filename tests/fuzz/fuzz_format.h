@@ -33,7 +33,7 @@ static inline void fuzz_format(const struct fm_format *format, const uint8_t *da
     if (!p)
         return;
     fuzz_check_profile(p);
-    int status = format->save(p, &again, &err);
+    int status = format->save ? format->save(p, &again, &err) : FM_UNSUPPORTED;
     if (status == 0 && !(q = format->load(again.data, again.len, "again", &err)))
         abort(); /* what we write we read */
     if (status < 0 && status != FM_UNSUPPORTED)

@@ -27,9 +27,13 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
         "{\"exporter\":\"fathom 1\",\"name\":\"c\",\"profiles\":[{\"type\":\"sampled\",\"name\":"
         "\"Thread 1 \\\"\\\"\",\"unit\":\"nanoseconds\",\"samples\":[[0],[0,1]],\"weights\":[3,4],"
         "\"counts\":[1,2],\"calls\":[5,6]}]," FRAMES "}",
+        "{\"exporter\":\"memray@1\",\"profiles\":[{\"type\":\"sampled\",\"name\":\"Memory\","
+        "\"unit\":\"bytes\",\"samples\":[[0],[0,1]],\"weights\":[3,4]},{\"type\":\"sampled\","
+        "\"name\":\"Allocations\",\"unit\":\"none\",\"samples\":[[0,1]],\"weights\":[1]}]," FRAMES
+        "}",
     };
     fm_buffer_clear(out);
-    if (n < 3)
+    if (n < 4)
         fm_buffer_add_text(out, seeds[n]);
-    return n < 3;
+    return n < 4;
 }

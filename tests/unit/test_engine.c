@@ -850,13 +850,111 @@ static void test_refusals(void **state)
 
 /* ---- damaged recordings ---- */
 
+/* Two lines of main allocate, and each calls work, one line of which allocates and calls work again. */
+static struct fm_profile *lined(void)
+{
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7), top = fx_function(p, "main"), work = fx_function(p, "work");
+    uint32_t first = fm_profile_node_at(p, root, top, 3);
+    uint32_t second = fm_profile_node_at(p, root, top, 4);
+    uint32_t outer = fm_profile_node_at(p, first, work, 8);
+    uint32_t inner = fm_profile_node_at(p, outer, work, 8);
+    uint32_t other = fm_profile_node_at(p, second, work, 8);
+    fm_profile_add(p, FM_METRIC_PEAK, first, 1);
+    fm_profile_add(p, FM_METRIC_PEAK, second, 2);
+    fm_profile_add(p, FM_METRIC_PEAK, outer, 10);
+    fm_profile_add(p, FM_METRIC_PEAK, inner, 20);
+    fm_profile_add(p, FM_METRIC_PEAK, other, 40);
+    return p;
+}
+
+static uint32_t line_named(const struct fm_engine *e, const char *name, uint32_t line)
+{
+    for (uint32_t i = 0; i < e->functions.len; i++)
+        if (e->functions.data[i].at == line && e->functions.data[i].of == func_named(e, name))
+            return i;
+    fail_msg("there is no line %u of %s", line, name);
+    return FM_NONE;
+}
+
+static void assert_memory(struct fm_engine *e, uint32_t func, double self, double total)
+{
+    const struct fm_result *r = &e->results[0];
+    uint32_t row = row_of(r, 0, func);
+    assert_true(f64_at(r, 4, row) == self);
+    assert_true(f64_at(r, 5, row) == total);
+}
+
+static void test_lines_are_boxes(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    assert_int_equal(fm_engine_add(&e, lined(), "lined"), 0);
+    struct fm_view *v = VIEW(&e, "together=1");
+    assert_int_equal(v->nodes, 4); /* all, main, work, work */
+    assert_int_equal(fm_view_table(v, FM_METRIC_PEAK), 0);
+    assert_memory(&e, func_named(&e, "main"), 3, 73);
+    assert_memory(&e, func_named(&e, "work"), 70, 70);
+    v = VIEW(&e, "together=1", "byLine=1");
+    assert_int_equal(v->nodes, 6);
+    assert_int_equal(fm_view_table(v, FM_METRIC_PEAK), 0);
+    assert_int_equal(e.results[0].rows, 3);
+    assert_memory(&e, line_named(&e, "main", 3), 1, 31);
+    assert_memory(&e, line_named(&e, "main", 4), 2, 42);
+    assert_memory(&e, line_named(&e, "work", 8), 70, 70); /* below itself it counts once */
+    /* To hide a line is to hide its function. */
+    char word[32];
+    snprintf(word, sizeof word, "fold=id:%u", line_named(&e, "work", 8));
+    v = VIEW(&e, "together=1", "byLine=1", word);
+    assert_int_equal(v->nodes, 3);
+    assert_int_equal(fm_view_table(v, FM_METRIC_PEAK), 0);
+    assert_memory(&e, line_named(&e, "main", 4), 42, 42);
+    fm_engine_release(&e);
+}
+
+static void test_long_curves_keep_their_peaks(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    struct fm_profile *p = lined();
+    for (uint64_t i = 0; i < 120000; i++)
+        fm_vec_push(&p->memory.points,
+                    ((struct fm_memory_point){ .process = i >= 60000,
+                                               .at_ns = i,
+                                               .heap = i == 70001 ? 99 : (int64_t)(i % 3),
+                                               .rss = -1 }));
+    fm_vec_push(&p->memory.counts, ((struct fm_heap_count){ 0, FM_HEAP_SIZES, 21, 5, 0 }));
+    fm_vec_push(&p->memory.counts, ((struct fm_heap_count){ 0, FM_HEAP_LIVES, 0, 6, 0 }));
+    fm_engine_init(&e);
+    assert_int_equal(fm_engine_add(&e, p, "long"), 0);
+    assert_int_equal(fm_engine_memory(&e, 0), 0);
+    const struct fm_result *r = &e.results[0];
+    assert_int_equal(r->rows, 40000); /* one of three, of each process */
+    bool found = false;
+    for (uint32_t i = 0; i < r->rows; i++) {
+        assert_int_equal(u32_at(r, 0, i), i >= 20000);
+        double heap = f64_at(r, 2, i);
+        assert_true(heap == 2 || heap == 99);
+        found = found || (heap == 99 && f64_at(r, 1, i) == 70001);
+    }
+    assert_true(found);
+    r = &e.results[1];
+    assert_true(f64_at(r, 3, 0) == 1536);
+    assert_true(f64_at(r, 4, 0) == 2048);
+    assert_true(f64_at(r, 3, 1) == 0);
+    assert_true(f64_at(r, 4, 1) == 1);
+    fm_engine_release(&e);
+}
+
 static void use_everything(struct fm_engine *e, int recording)
 {
-    static const char *const shapes[] = { "together=1",     "together=0",  "byModule=1",
-                                          "reversed=1",     "fold=glob:a", "keep=glob:b",
-                                          "foldLibraries=1" };
+    static const char *const shapes[] = { "together=1",      "together=0",  "byModule=1",
+                                          "reversed=1",      "fold=glob:a", "keep=glob:b",
+                                          "foldLibraries=1", "byLine=1" };
     assert_int_equal(fm_engine_summary(e, recording), 0);
     assert_int_equal(fm_engine_functions(e, 0), 0);
+    assert_int_equal(fm_engine_memory(e, recording), 0);
     fm_engine_source(e, recording, "app.py", 6, FM_NONE);
     for (size_t i = 0; i < FM_COUNT(shapes); i++) {
         struct fm_view *v = VIEW(e, shapes[i]);
@@ -952,6 +1050,8 @@ int main(void)
         cmocka_unit_test(test_source),
         cmocka_unit_test(test_names_are_text),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_lines_are_boxes),
+        cmocka_unit_test(test_long_curves_keep_their_peaks),
         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

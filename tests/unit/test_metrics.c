@@ -94,7 +94,7 @@ static void calls_take_the_place_of_time(void **test_state)
     fm_profile_add(p, FM_METRIC_MAX, low, 3000000);
     assert_int_equal(fm_profile_weigh(p, "nonsense", &err), FM_USAGE);
     assert_non_null(
-        strstr(err.text, "there are total, calls, resumes, suspended, samples, python"));
+        strstr(err.text, "there are total, calls, resumes, suspended, samples, peak, "));
     assert_int_equal(fm_profile_weigh(p, "max", &err), FM_USAGE);
     assert_int_equal(fm_profile_weigh(p, "samples", &err), FM_UNSUPPORTED);
     assert_int_equal(fm_profile_weigh(p, "total", &err), 0);

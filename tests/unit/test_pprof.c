@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "record/formats/format.h"
 #include "record/formats/pprof.h"
+#include "record/model/weigh.h"
 
 /* ---- protobuf by hand ---- */
 
@@ -417,18 +418,82 @@ static void test_written(void **state)
                    "1{1=5 2=4 }\n"
                    "9=1000 10=200 11{1=3 2=4 }\n"
                    "12=4 13[6 7] 14=3 "
-                   "2{1[2] 2[1 5 5] 3{1=8 3=7 } 3{1=9 3=7 } 3{1=11 2=10 } 3{1=13 2=12 } }\n"
-                   "2{1[3 2] 2[2 10 10] 3{1=8 3=7 } 3{1=9 3=7 } 3{1=11 2=10 } 3{1=13 2=12 } }\n"
-                   "2{1[3 2] 2[3 20 0] 3{1=8 3=7 } 3{1=9 3=7 } 3{1=11 2=10 } 3{1=13 2=14 } }\n"
+                   "2{1[1] 2[1 5 5] 3{1=8 3=7 } 3{1=9 3=7 } 3{1=11 2=10 } 3{1=13 2=12 } }\n"
+                   "2{1[2 1] 2[2 10 10] 3{1=8 3=7 } 3{1=9 3=7 } 3{1=11 2=10 } 3{1=13 2=12 } }\n"
+                   "2{1[2 1] 2[3 20 0] 3{1=8 3=7 } 3{1=9 3=7 } 3{1=11 2=10 } 3{1=13 2=14 } }\n"
                    "3{1=1 5=15 7=1 8=1 9=1 }\n"
-                   "4{1=2 2=1 4{1=2 2=60 } }\n"
                    "5{1=2 2=16 4=17 5=60 }\n"
-                   "4{1=3 2=1 4{1=3 2=102 } }\n"
                    "5{1=3 2=18 4=17 5=102 }\n"
+                   "4{1=1 2=1 4{1=2 2=60 } }\n"
+                   "4{1=2 2=1 4{1=3 2=102 } }\n"
                    "6\"\"\n6\"samples\"\n6\"count\"\n6\"wall\"\n6\"nanoseconds\"\n6\"cpu\"\n"
                    "6\"fathom " FATHOM_VERSION "\"\n6\"run\"\n6\"pid\"\n6\"tid\"\n"
                    "6\"Main\xef\xbf\xbd\"\n6\"thread\"\n6\"python\"\n6\"state\"\n6\"lock\"\n"
                    "6\"/usr/bin/python3\"\n6\"<module>\"\n6\"app.py\"\n6\"f\"\n");
+    fm_profile_free(p);
+}
+
+/* Two lines of one function, of which one freed what it had, and a function that kept it. */
+static struct fm_profile *of_memory(void)
+{
+    static const int64_t numbers[2][6] = { { 7, 70, 3, 30, 0, 0 }, { 2, 20, 1, 10, 2, 20 } };
+    struct fm_profile *p = fm_profile_new();
+    uint32_t root = fx_thread(p, 7), f = fx_function(p, "f"), g = fx_function(p, "g");
+    uint32_t nodes[2] = { fm_profile_node_at(p, root, f, 11), 0 };
+    nodes[1] = fm_profile_node_at(p, fm_profile_node_at(p, root, f, 12), g, 20);
+    for (int i = 0; i < 2; i++) {
+        fm_profile_add(p, FM_METRIC_BLOCKS, nodes[i], numbers[i][0]);
+        fm_profile_add(p, FM_METRIC_ALLOCATED, nodes[i], numbers[i][1]);
+        fm_profile_add(p, FM_METRIC_PEAK_BLOCKS, nodes[i], numbers[i][2]);
+        fm_profile_add(p, FM_METRIC_PEAK, nodes[i], numbers[i][3]);
+        fm_profile_add(p, FM_METRIC_LEAKED_BLOCKS, nodes[i], numbers[i][4]);
+        fm_profile_add(p, FM_METRIC_LEAKED, nodes[i], numbers[i][5]);
+    }
+    return p;
+}
+
+static struct fm_profile *heap_again(const char *metric, struct fm_buffer *text)
+{
+    struct fm_profile *p = of_memory();
+    fm_autobuffer out = FM_BUFFER_INIT, raw = FM_BUFFER_INIT;
+    struct fm_error err = FM_ERROR_INIT;
+    assert_int_equal(fm_profile_weigh(p, metric, &err), 0);
+    assert_int_equal(fm_format_pprof.save(p, &out, &err), 0);
+    assert_int_equal(fm_gzip_unpack(out.data, out.len, 0, &raw, &err), 0);
+    describe((uint8_t *)raw.data, (uint8_t *)raw.data + raw.len, text, 0);
+    fm_profile_free(p);
+    return load(&out);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    fm_autobuffer text = FM_BUFFER_INIT;
+    struct fm_profile *p = heap_again("peak", &text);
+    /* Go's four types in Go's order; locations are lines 11, 20 and 12. */
+    assert_non_null(strstr(text.data, "1{1=1 2=2 }\n1{1=3 2=4 }\n1{1=5 2=2 }\n1{1=6 2=4 }\n"));
+    assert_non_null(strstr(text.data, "2{1[1] 2[7 70 3 30] "));
+    assert_non_null(strstr(text.data, "2{1[2 3] 2[2 20 1 10] "));
+    assert_non_null(strstr(text.data, " 2=11 } }\n"));
+    assert_non_null(strstr(text.data, " 2=20 } }\n"));
+    assert_non_null(strstr(text.data, " 2=12 } }\n"));
+    assert_non_null(strstr(text.data, "6\"\"\n6\"alloc_objects\"\n6\"count\"\n6\"alloc_space\"\n"
+                                      "6\"bytes\"\n6\"inuse_objects\"\n6\"inuse_space\"\n"));
+    assert_true(p->processes.data[0].memory && !p->processes.data[0].sampled);
+    assert_int_equal(p->nodes.len, 4);
+    assert_int_equal(p->nodes.data[1].line, 11);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_PEAK, 1), 30);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_PEAK_BLOCKS, 1), 3);
+    assert_int_equal(p->nodes.data[3].line, 20);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_ALLOCATED, 3), 20);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_BLOCKS, 3), 2);
+    assert_null(p->columns[FM_METRIC_LEAKED].data);
+    assert_null(p->columns[FM_METRIC_TOTAL].data);
+    fm_profile_free(p);
+    p = heap_again("leaked", &text);
+    assert_null(p->columns[FM_METRIC_PEAK].data);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_LEAKED, 3), 20);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_LEAKED_BLOCKS, 3), 2);
     fm_profile_free(p);
 }
 
@@ -505,15 +570,11 @@ static void test_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_not_times),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_no_types),
-        cmocka_unit_test(test_bombs),
-        cmocka_unit_test(test_recognise),
-        cmocka_unit_test(test_written),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_round_trip_calls),
+        cmocka_unit_test(test_by_hand),        cmocka_unit_test(test_not_times),
+        cmocka_unit_test(test_damaged),        cmocka_unit_test(test_no_types),
+        cmocka_unit_test(test_bombs),          cmocka_unit_test(test_recognise),
+        cmocka_unit_test(test_written),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_round_trip_calls),
         cmocka_unit_test(test_cut_everywhere),
     };
     return cmocka_run_group_tests_name("pprof", tests, NULL, NULL);

@@ -58,6 +58,7 @@ struct fm_engine_function {
     uint32_t line, twin;
     uint32_t name, qualname, file, module; /* strings of the engine */
     uint32_t module_func;                  /* the module as a function, FM_NONE until asked for */
+    uint32_t at, of; /* one line of a function: which, and whose; 0: it is the function itself */
 };
 
 /* ---- results ---- */
@@ -125,6 +126,7 @@ struct fm_recording *fm_engine_recording(struct fm_engine *e, int recording); /*
 /* Give the functions and threads of a recording their ids. functions.c */
 void fm_engine_name(struct fm_engine *e, struct fm_recording *r);
 uint32_t fm_engine_module_of(struct fm_engine *e, uint32_t func);
+uint32_t fm_engine_line_of(struct fm_engine *e, uint32_t func, uint32_t line);
 /* Make a tree of the table of a profile that came without one. estimate.c */
 void fm_recording_estimate(struct fm_recording *r);
 
@@ -138,5 +140,10 @@ int fm_engine_functions(struct fm_engine *e, uint32_t from);
  * Scalars of results[0]: state of the text (3: none), 1 if there is text, 1 if there are states. */
 int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_t len,
                      uint32_t process);
+
+/* What is known of memory beside contexts (model/memory.h): the curves into results[0] (process, FM_NONE: the
+ * run; ns, heap, rss, pss, swap, limit), how many blocks there were of each kind into results[1] (process, table,
+ * bucket, from, to, blocks, bytes). memory.c */
+int fm_engine_memory(struct fm_engine *e, int recording);
 
 #endif

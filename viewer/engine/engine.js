@@ -11,16 +11,17 @@ export class EngineError extends Error {}
 const noId = 0xffffffff;
 const engineOrders = ["heavy", "name", "recorded"];
 const engineWidths = ["value", "base", "both"];
+const heapTables = ["sizes", "lives", "kinds"];
 const sourceStates = ["file", "generated", "changed", "none"];
 
 /**
  * @typedef {{ id: number, name: string, qualname: string, file: string, line: number, twin: number, kind: string,
- *   flags: number, module: string, library: boolean }} FunctionInfo
+ *   flags: number, module: string, library: boolean, at: number, of: number }} FunctionInfo
  * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
- *   colors: [string, string]|null }} MetricInfo
+ *   memory: boolean, colors: [string, string]|null }} MetricInfo
  * @typedef {{ recording: number, base?: number, process?: number, thread?: number,
  *   threads?: "apart"|"together", fold?: (string|number)[], foldLibraries?: boolean,
- *   keep?: (string|number)[], root?: (string|number)[], group?: "function"|"module",
+ *   keep?: (string|number)[], root?: (string|number)[], group?: "function"|"module"|"line",
  *   reversed?: boolean, callersOf?: number }} ViewOptions
  * @typedef {{ length: number, scalars: number[], columns: (Uint32Array|Float64Array)[] }} RawResult
  * @typedef {{ length: number, node: Uint32Array, func: Uint32Array, depth: Uint32Array,
@@ -54,6 +55,10 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *   functions: Uint32Array, functionLines: Uint32Array,
  *   spots: { func: number, line: number, endLine: number, column: number, endColumn: number,
  *     samples: number, ns: number }[] }} SourceLines
+ * @typedef {{ length: number, process: Uint32Array, ns: Float64Array, heap: Float64Array, rss: Float64Array,
+ *   pss: Float64Array, swap: Float64Array, limit: Float64Array }} MemoryPoints
+ * @typedef {{ process: number, table: string, bucket: number, from: number, to: number, blocks: number,
+ *   bytes: number }} HeapCount
  */
 
 export class Engine {
@@ -188,6 +193,17 @@ export class Engine {
       states: hasStates ? states : null, functions, functionLines, spots };
   }
 
+  /** @param {number} recording @returns {{ points: MemoryPoints, counts: HeapCount[] }} */
+  memory(recording) {
+    this.run("engine_memory", recording);
+    const curve = this.result(0), found = this.result(1);
+    const [process, ns, heap, rss, pss, swap, limit] = /** @type {any} */ (curve.columns);
+    const [of, table, bucket, from, to, blocks, bytes] = found.columns;
+    const counts = Array.from({ length: found.length }, (_, i) => ({ process: of[i], table: heapTables[table[i]] ?? "",
+      bucket: bucket[i], from: from[i], to: to[i], blocks: blocks[i], bytes: bytes[i] }));
+    return { points: { length: curve.length, process, ns, heap, rss, pss, swap, limit }, counts };
+  }
+
   /** @param {ViewOptions} options @returns {View} */
   view(options) {
     /** @type {string[]} */
@@ -203,6 +219,7 @@ export class Engine {
     put("together", yes(options.threads === "together"));
     put("foldLibraries", yes(options.foldLibraries));
     put("byModule", yes(options.group === "module"));
+    put("byLine", yes(options.group === "line"));
     put("reversed", yes(options.reversed));
     put("callersOf", options.callersOf ?? -1);
     for (const key of /** @type {const} */ (["fold", "keep", "root"]))

@@ -87,6 +87,11 @@ EXPORT(engine_source) int engine_source(int recording, char *file, uint32_t len,
     return status;
 }
 
+EXPORT(engine_memory) int engine_memory(int recording)
+{
+    return fm_engine_memory(the_engine(), recording);
+}
+
 EXPORT(engine_share_error) double engine_share_error(double part, double whole)
 {
     return whole >= 1 && whole < 9e18 && part >= 0 && part <= whole

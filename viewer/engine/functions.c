@@ -4,7 +4,7 @@
  * What makes two functions the same is a key: kind, name, qualified name, file, and which of those
  * with all these in common it is, by line. So functions of one recording always stay apart, and
  * those of another are found again although their lines have moved. Id and key have the same
- * number.
+ * number. One line of a function (fm_node.line) is a function of its own, made when it is asked for.
  */
 #include "engine.h"
 
@@ -106,8 +106,8 @@ static uint32_t function_add(struct fm_engine *e, const struct fm_engine_functio
                              uint32_t ordinal)
 {
     struct {
-        uint32_t kind, name, qualname, file, ordinal;
-    } key = { f->kind + 1u, f->name, f->qualname, f->file, ordinal };
+        uint32_t kind, name, qualname, file, ordinal, at;
+    } key = { f->kind + 1u, f->name, f->qualname, f->file, ordinal, f->at };
     uint32_t id = fm_strings_add(e->keys, &key, sizeof key);
     if (id == e->functions.len)
         fm_vec_push(&e->functions, *f);
@@ -231,6 +231,16 @@ uint32_t fm_engine_module_of(struct fm_engine *e, uint32_t func)
     return id;
 }
 
+uint32_t fm_engine_line_of(struct fm_engine *e, uint32_t func, uint32_t line)
+{
+    struct fm_engine_function f = e->functions.data[func];
+    if (!line || f.at)
+        return func;
+    f.at = f.line = line;
+    f.of = func;
+    return function_add(e, &f, func);
+}
+
 /* ---- for the page ---- */
 
 static const char *kind_name(uint8_t kind)
@@ -258,6 +268,8 @@ int fm_engine_functions(struct fm_engine *e, uint32_t from)
         json_int(out, "flags", f->flags);
         json_string(out, "module", e->strings, f->module);
         json_bool(out, "library", f->library);
+        json_int(out, "at", f->at);
+        json_int(out, "of", f->at ? f->of : i);
         json_close(out, '}');
     }
     fm_buffer_add_char(out, ']');

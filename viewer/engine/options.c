@@ -52,6 +52,8 @@ static int set(struct fm_view_options *o, const char *key, const char *value, st
         o->fold_libraries = yes;
     else if (strcmp(key, "byModule") == 0)
         o->by_module = yes;
+    else if (strcmp(key, "byLine") == 0)
+        o->by_line = yes;
     else if (strcmp(key, "reversed") == 0)
         o->reversed = yes;
     else if (strcmp(key, "callersOf") == 0)
@@ -108,8 +110,8 @@ static void key_add(struct fm_buffer *key, const char *name, const fm_view_patte
 char *fm_view_options_key(const struct fm_view_options *o)
 {
     fm_autobuffer key = FM_BUFFER_INIT;
-    fm_buffer_addf(&key, "%d %d %u %u %d %d %d", o->recording, o->base, o->process, o->thread,
-                   o->together, o->fold_libraries, o->by_module);
+    fm_buffer_addf(&key, "%d %d %u %u %d %d %d %d", o->recording, o->base, o->process, o->thread,
+                   o->together, o->fold_libraries, o->by_module, o->by_line);
     key_add(&key, "fold", &o->fold);
     key_add(&key, "keep", &o->keep);
     key_add(&key, "root", &o->root);

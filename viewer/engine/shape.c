@@ -15,15 +15,22 @@ static bool is_in_scope(const struct fm_view_options *o, const struct fm_profile
            (o->process == FM_NONE || o->process == p->threads.data[thread].process);
 }
 
+/* The function that a line is of. */
+static uint32_t whole(const struct fm_engine *e, uint32_t func)
+{
+    return func < e->functions.len && e->functions.data[func].at ? e->functions.data[func].of
+                                                                 : func;
+}
+
 static bool matches(const struct fm_engine *e, const struct fm_recording *r, uint32_t func,
                     const fm_view_patterns *patterns)
 {
     uint32_t id = r->func_of[func];
     for (size_t i = 0; i < patterns->len; i++) {
         const struct fm_view_pattern *pattern = &patterns->data[i];
-        if (pattern->glob
-                ? fm_function_glob(r->p, func, (void *)(uintptr_t)pattern->glob)
-                : pattern->func == id || e->functions.data[id].module_func == pattern->func)
+        if (pattern->glob ? fm_function_glob(r->p, func, (void *)(uintptr_t)pattern->glob)
+                          : whole(e, pattern->func) == id ||
+                                e->functions.data[id].module_func == pattern->func)
             return true;
     }
     return false;
@@ -64,6 +71,27 @@ static uint32_t *functions_new(struct fm_engine *e, const struct fm_recording *r
     return functions;
 }
 
+/* What contexts are called: a line, or a function where no line is known. Caller frees. */
+static uint32_t *lines_new(struct fm_engine *e, const struct fm_recording *r)
+{
+    size_t n = r->p->nodes.len;
+    uint32_t *names = fm_malloc((n + 1) * sizeof *names);
+    struct fm_map known = { 0 };
+    for (size_t i = 0; i < n; i++) {
+        const struct fm_node *node = &r->p->nodes.data[i];
+        bool is_new;
+        names[i] = r->func_of[node->func];
+        if (!node->line)
+            continue;
+        uint32_t *name = fm_map_at(&known, fm_map_pair(names[i], node->line), 0, &is_new);
+        if (is_new)
+            *name = fm_engine_line_of(e, names[i], node->line);
+        names[i] = *name;
+    }
+    fm_map_release(&known);
+    return names;
+}
+
 static uint32_t *threads_new(const struct fm_recording *r, const struct fm_view_options *o)
 {
     uint32_t *threads = fm_malloc((r->p->threads.len + 1) * sizeof *threads);
@@ -88,6 +116,8 @@ static void side_shape(struct fm_view *v, struct fm_view_side *s)
         s->of.partly = asks(o) & FM_ASK_KEEP; /* threads have what is below them in any case */
     }
     s->of.func = functions_new(v->engine, r, o->by_module);
+    if (o->by_line && !o->by_module && r->p->has_lined_nodes)
+        s->of.name = lines_new(v->engine, r);
     s->of.thread = threads_new(r, o);
     if (r->p->flat && !asks(o) && !o->by_module && o->process == FM_NONE && o->thread == FM_NONE)
         s->table = r->p->flat;
@@ -112,8 +142,9 @@ void fm_view_shape(struct fm_view *v)
         struct fm_shape_source *of = &v->side[i].of;
         of->node_of = source[i].node_of;
         free((void *)(uintptr_t)of->func);
+        free((void *)(uintptr_t)of->name);
         free((void *)(uintptr_t)of->thread);
-        of->func = of->thread = NULL;
+        of->func = of->name = of->thread = NULL;
     }
     v->nodes = shape.nodes;
     v->depth = shape.depth;

@@ -3,10 +3,12 @@
 
 #include "engine.h"
 #include "json.h"
+#include "record/capture/live_heap.h"
 #include "show/report/sampling.h"
 
-#define MAX_WAITS  1000u   /* and spots: the longest */
-#define MAX_LISTED 100000u /* processes, threads, files, notes */
+#define MAX_WAITS   1000u   /* and spots: the longest */
+#define MAX_LISTED  100000u /* processes, threads, files, notes */
+#define FEW_SAMPLES 100     /* that tell nothing: a recording of memory is not drawn by them */
 
 struct summary_writer {
     struct fm_buffer *out;
@@ -77,6 +79,8 @@ static void write_process(struct summary_writer *w, const struct fm_process *pro
     text(w, "cwd", process->cwd);
     text(w, "version", process->version);
     json_int(w->out, "startRealNs", signed_ns(process->start_real_ns));
+    json_int(w->out, "startNs", signed_ns(process->start_ns));
+    json_int(w->out, "run", process->run);
     json_int(w->out, "durationNs", span(process->start_ns, process->end_ns));
     if (process->exit_status < 0)
         fm_buffer_add_text(w->out, ",\"exitStatus\":null");
@@ -87,6 +91,9 @@ static void write_process(struct summary_writer *w, const struct fm_process *pro
     json_bool(w->out, "calls", process->calls);
     json_bool(w->out, "cCalls", process->c_calls);
     json_bool(w->out, "lines", process->lines);
+    json_bool(w->out, "memory", process->memory);
+    json_bool(w->out, "memoryPython", process->memory_python);
+    json_int(w->out, "memoryOwnBytes", signed_ns(process->memory_own_bytes));
     begin(w, "cost", '{');
     json_int(w->out, "callPs", signed_ns(process->cost_call_ps));
     json_int(w->out, "cCallPs", signed_ns(process->cost_c_call_ps));
@@ -168,13 +175,17 @@ static void write_metric(struct summary_writer *w, unsigned metric)
     json_bool(w->out, "exact",
               info.origin == FM_EXACT || (info.origin == FM_AS_RECORDED && any_calls(w->p)));
     json_bool(w->out, "hasTotal", info.scope != FM_OF_ENTRIES);
+    json_bool(w->out, "memory", info.place == FM_PLACE_MEMORY);
     write_color(w, info.light, info.dark);
     json_close(w->out, '}');
 }
 
-static void write_drawn(struct summary_writer *w, unsigned from, unsigned to)
+/* Metrics of memory, or all the other ones. */
+static void write_drawn(struct summary_writer *w, unsigned from, unsigned to, bool memory)
 {
     for (unsigned m = from; m < to; m++) {
+        if ((fm_engine_metric_info(m).place == FM_PLACE_MEMORY) != memory)
+            continue;
         bool of_table = w->p->flat && (m == FM_ENGINE_TOTAL || m == FM_ENGINE_CALLS);
         if (fm_engine_metric_is_drawn(m) && (of_table || fm_engine_metric_is_there(w->p, m)))
             write_metric(w, m);
@@ -182,13 +193,18 @@ static void write_drawn(struct summary_writer *w, unsigned from, unsigned to)
 }
 
 /* What can be drawn, and what has a column of its own in the table of functions. */
-static void write_metrics(struct summary_writer *w)
+static void write_metrics(struct summary_writer *w, int64_t samples)
 {
     uint64_t columns = fm_profile_columns(w->p);
+    bool memory_first = !any_calls(w->p) && samples < FEW_SAMPLES;
     begin(w, "metrics", '[');
-    write_drawn(w, 0, FM_METRIC_STATES);
-    write_drawn(w, FM_METRIC_COUNT, FM_ENGINE_METRICS);
-    write_drawn(w, FM_METRIC_STATES, FM_METRIC_COUNT);
+    if (memory_first)
+        write_drawn(w, 0, FM_METRIC_STATES, true);
+    write_drawn(w, 0, FM_METRIC_STATES, false);
+    write_drawn(w, FM_METRIC_COUNT, FM_ENGINE_METRICS, false);
+    write_drawn(w, FM_METRIC_STATES, FM_METRIC_COUNT, false);
+    if (!memory_first)
+        write_drawn(w, 0, FM_METRIC_STATES, true);
     json_close(w->out, ']');
     begin(w, "columns", '[');
     for (unsigned m = 0; m < FM_METRIC_COUNT; m++)
@@ -355,6 +371,25 @@ static void write_spots(struct summary_writer *w)
     fm_vec_release(&spots);
 }
 
+/* What there is beside contexts with numbers of memory. */
+static void write_memory(struct summary_writer *w)
+{
+    static const char *const kinds[] = {
+#define X(name, title) title,
+        FM_HEAP_KIND_LIST(X)
+#undef X
+    };
+    begin(w, "memory", '{');
+    fm_buffer_addf(w->out, "\"points\":%zu,\"counts\":%zu", w->p->memory.points.len,
+                   w->p->memory.counts.len);
+    json_bool(w->out, "lined", w->p->has_lined_nodes);
+    begin(w, "kinds", '[');
+    for (size_t i = 0; i < FM_COUNT(kinds); i++)
+        fm_buffer_addf(w->out, "%s\"%s\"", i ? "," : "", kinds[i]);
+    json_close(w->out, ']');
+    json_close(w->out, '}');
+}
+
 static void write_counts(struct summary_writer *w)
 {
     begin(w, "counts", '{');
@@ -384,13 +419,14 @@ int fm_engine_summary(struct fm_engine *e, int recording)
         write_process(&w, &r->p->processes.data[i]);
     json_close(w.out, ']');
     write_threads(&w, samples);
-    write_metrics(&w);
+    write_metrics(&w, sum);
     write_states(&w);
     write_sampling(&w, sum);
     write_notes(&w);
     write_files(&w);
     write_spots(&w);
     write_waits(&w);
+    write_memory(&w);
     write_counts(&w);
     fm_buffer_addf(w.out, ",\"tree\":\"%s\"",
                    r->estimated                          ? "estimated"

@@ -26,7 +26,7 @@ struct fm_view_options {
     int recording, base;      /* base −1: none */
     uint32_t process, thread; /* FM_NONE: all */
     bool together;            /* equal paths of all threads combined */
-    bool fold_libraries, by_module, reversed;
+    bool fold_libraries, by_module, by_line, reversed;
     uint32_t callers_of; /* FM_NONE: no */
     fm_view_patterns fold, keep, root;
 };

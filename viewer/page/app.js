@@ -127,8 +127,8 @@ export class App {
 
   /** Everything around the view. */
   frame() {
-    this.tabs();
     toolbar(this);
+    this.tabs(); // behind what takes room beside them
     detailsPanel(this);
     this.status();
   }
@@ -174,7 +174,7 @@ export class App {
         `before ${formatValue(totals.base, metric.unit)} (${formatDelta(totals.value - totals.base, metric.unit)})`,
       );
     words.push(
-      `${formatCount(session.table(s).length)} functions`,
+      `${formatCount(session.table(s).length)} ${session.options(s).group === "line" ? "lines" : "functions"}`,
       `${formatCount(session.view(s).info.nodes - 1)} contexts`,
     );
     if (summary.tree === "estimated") words.push("tree estimated from a table of callers");
@@ -298,7 +298,7 @@ export class App {
     const info = this.session.functions[func];
     if (!info?.file) return this.toast("This function has no source: it is not written in Python.");
     // The view knows on which line it begins in this recording.
-    this.store.set({ view: "source", f: func, file: info.file, line: 0 });
+    this.store.set({ view: "source", f: func, file: info.file, line: info.at });
   }
 
   /** @param {number} func */

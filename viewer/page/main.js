@@ -14,6 +14,7 @@ import { CallersView } from "./views/callers.js";
 import { TreeView } from "./views/tree.js";
 import { SourceView } from "./views/source.js";
 import { GraphView } from "./views/graph.js";
+import { MemoryView } from "./views/memory.js";
 import { StatesView } from "./views/states.js";
 import { SpotsView } from "./views/spots.js";
 import { WaitsView } from "./views/waits.js";
@@ -93,6 +94,7 @@ async function start() {
     new SourceView(app),
     new GraphView(app),
     new SunburstView(app),
+    new MemoryView(app),
     new StatesView(app),
     new WaitsView(app),
     new SpotsView(app),

@@ -9,9 +9,15 @@ import { alignLines } from "./parts/align.js";
  * @typedef {import('./state.js').PageState} PageState
  * @typedef {{id: number, name: string, summary: any}} OpenRecording
  * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
- *   colors: [string, string] | null}} Metric
+ *   memory: boolean, colors: [string, string] | null}} Metric
  * @typedef {{text: string, pattern: RegExp | null, funcs: Uint32Array, has: Uint8Array}} Matches
  */
+
+/** What is not allocated by any function, in words. @type {Record<string, string>} */
+const REGIONS = {
+  "<before the program>": "allocated before the first Python code",
+  "<inherited by fork>": "allocated by the parent before the fork",
+};
 
 const KEPT_VIEWS = 6;
 const KEPT_RESULTS = 60;
@@ -126,8 +132,36 @@ export class Session {
     const metrics = this.summary(s).metrics;
     return (
       metrics.find((/** @type {Metric} */ m) => m.key === s.metric) ??
-      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true, hasTotal: true, colors: null }
+      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true, hasTotal: true, memory: false, colors: null }
     );
+  }
+
+  /** The metrics of memory that a recording has, by key. @param {PageState} s @returns {Record<string, Metric>} */
+  memoryMetrics(s) {
+    const metrics = this.summary(s).metrics.filter((/** @type {Metric} */ m) => m.memory);
+    return Object.fromEntries(metrics.map((/** @type {Metric} */ m) => [m.key, m]));
+  }
+
+  /** The curves of memory and the counts of blocks. @param {PageState} s
+   * @returns {{points: import('../engine/engine.js').MemoryPoints, counts: import('../engine/engine.js').HeapCount[]}} */
+  memory(s) {
+    const { recording } = this.options(s);
+    return this.once(`memory ${recording}`, () => this.engine.memory(recording));
+  }
+
+  /** One row per line that allocated or called on. @param {PageState} s @param {Metric} metric @returns {any} */
+  lineTable(s, metric) {
+    // What objects are of a type is the line's, too, that made them.
+    const types = this.functions.filter((f) => this.isType(f)).map((f) => f.id);
+    const extra = { reversed: false, group: "line", fold: [...functionRefs(s.fold), ...types] };
+    return this.once(`lines ${metric.id} ${JSON.stringify(this.options(s, extra))}`, () =>
+      this.view(s, extra).table(metric.id),
+    );
+  }
+
+  /** A type of objects, below the line that made them. @param {import('../engine/engine.js').FunctionInfo} info */
+  isType(info) {
+    return info.kind === "region" && !(info.name in REGIONS);
   }
 
   /** @param {PageState} s @param {Record<string, any>} [extra] @returns {import('../engine/engine.js').ViewOptions} */
@@ -145,7 +179,7 @@ export class Session {
       foldLibraries: s.mine,
       keep: functionRefs(s.keep),
       root: functionRefs(s.root),
-      group: s.group ? "module" : "function",
+      group: s.group ? "module" : s.lines && this.summary(s).memory.lined ? "line" : "function",
       reversed: s.rev,
       ...extra,
     };
@@ -223,14 +257,15 @@ export class Session {
     const method = info.kind === "c" && /^<method '(.+)' of '(.+)' objects>$/.exec(name);
     if (method) name = `${method[2]}.${method[1]}`;
     if (name === "<module>" && info.module) name = `<module> ${info.module}`;
-    return visible(shorten(name, 2000)) || "(no name)";
+    const label = visible(shorten(name, 2000)) || "(no name)";
+    return info.at ? `${label} ${visible(shorten(baseName(info.file), 200))}:${info.at}` : label;
   }
 
   /** Where it stands: "file.py:12". @param {number} func @param {boolean} [whole] the whole path */
   place(func, whole = false) {
     const info = this.functions[func];
     if (!info) return "";
-    if (!info.file) return info.kind === "c" ? "built-in" : "";
+    if (!info.file) return info.kind === "c" ? "built-in" : (REGIONS[info.name] ?? (this.isType(info) ? "objects of this type" : ""));
     const file = visible(shorten(whole ? info.file : baseName(info.file), 1000));
     return info.line ? `${file}:${info.line}` : file;
   }

@@ -11,6 +11,7 @@
  * @property {boolean} apart  threads stand side by side instead of as one
  * @property {boolean} mine   only my code
  * @property {boolean} group  by module
+ * @property {boolean} lines  by line, where contexts are lines
  * @property {string[]} fold  globs, or "#12" for a function
  * @property {string[]} keep
  * @property {string[]} root
@@ -46,6 +47,7 @@ export const DEFAULTS = {
   apart: false,
   mine: false,
   group: false,
+  lines: false,
   fold: [],
   keep: [],
   root: [],
@@ -79,6 +81,7 @@ export const SHAPING = new Set([
   "apart",
   "mine",
   "group",
+  "lines",
   "fold",
   "keep",
   "root",

@@ -16,12 +16,13 @@
 
 /* The library's path as LD_PRELOAD can name it: a list separated by colons and spaces. Others are
  * reached through a link in the run's folder. */
-static char *preload_path(const char *agents, const struct fm_folder *folder, struct fm_error *err)
+static char *preload_path(const char *agents, const char *name, const struct fm_folder *folder,
+                          struct fm_error *err)
 {
-    char *library = fm_path_join(agents, FM_LOCATE_PRELOAD);
+    char *library = fm_path_join(agents, name);
     if (!strpbrk(library, ": "))
         return library;
-    char *link_path = fm_path_join(folder->path, FM_LOCATE_PRELOAD);
+    char *link_path = fm_path_join(folder->path, name);
     if (strpbrk(link_path, ": "))
         fm_error_set(err, FM_SYSTEM, "%s cannot be preloaded: its path has a colon or a space",
                      library);
@@ -44,20 +45,24 @@ static bool is_listed(const char *list, const char *library)
     return false;
 }
 
-static char *preload_entry(const char *library)
+/* The heap library stands in front of what the user preloads, so that it sees what that is asked for;
+ * the other one behind it (target/preload/environment.c). */
+static char *preload_entry(const char *library, const char *heap)
 {
     struct fm_buffer buf = FM_BUFFER_INIT;
     const char *users = getenv("LD_PRELOAD");
     fm_buffer_add_text(&buf, "LD_PRELOAD=");
+    if (heap && (!users || !is_listed(users, heap)))
+        fm_buffer_addf(&buf, "%s%s", heap, users ? ":" : "");
     if (users)
         fm_buffer_add_text(&buf, users);
     if (!users || !is_listed(users, library))
-        fm_buffer_addf(&buf, "%s%s", users ? ":" : "", library);
+        fm_buffer_addf(&buf, "%s%s", users || heap ? ":" : "", library);
     return fm_buffer_detach(&buf);
 }
 
-static char *run_entry(const char *library, const char *agents, const struct fm_folder *folder,
-                       const struct fm_run_options *options)
+static char *run_entry(const char *library, const char *heap, const char *agents,
+                       const struct fm_folder *folder, const struct fm_run_options *options)
 {
     struct fm_buffer buf = FM_BUFFER_INIT;
     fm_buffer_addf(&buf, "FATHOM_RUN=folder=%s%cagents=%s%cpreload=%s%cc_calls=%d%ccalls=%d",
@@ -68,6 +73,10 @@ static char *run_entry(const char *library, const char *agents, const struct fm_
                        options->split_lines);
     if (options->redact)
         fm_buffer_addf(&buf, "%credact=1", SEPARATOR);
+    if (options->types)
+        fm_buffer_addf(&buf, "%ctypes=1", SEPARATOR);
+    if (options->memory)
+        fm_buffer_addf(&buf, "%cmemory=%s%cheap=%s", SEPARATOR, options->memory, SEPARATOR, heap);
     if (folder->more)
         fm_buffer_addf(&buf, "%cmore=%s", SEPARATOR, folder->more);
     return fm_buffer_detach(&buf);
@@ -90,11 +99,13 @@ int fm_run_environment_init(struct fm_run_environment *environment, const char *
                             struct fm_error *err)
 {
     *environment = (struct fm_run_environment){ 0 };
-    fm_autofree char *library = preload_path(agents, folder, err);
-    if (!library)
+    fm_autofree char *library = preload_path(agents, FM_LOCATE_PRELOAD, folder, err);
+    fm_autofree char *heap =
+        library && options->memory ? preload_path(agents, FM_LOCATE_HEAP, folder, err) : NULL;
+    if (err->status)
         return err->status;
-    environment->preload = preload_entry(library);
-    environment->run = run_entry(library, agents, folder, options);
+    environment->preload = preload_entry(library, heap);
+    environment->run = run_entry(library, heap, agents, folder, options);
     if (strlen(environment->run) >= MAX_RUN_BYTES)
         return fm_error_set(err, FM_SYSTEM, "the paths of the run's folders are too long");
     size_t count = 0;

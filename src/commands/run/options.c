@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "commands/run/gate.h"
 #include "commands/verb.h"
 
 /* clang-format off */
@@ -28,6 +29,14 @@ static const char help[] =
     "                  --sample, --calls and --lines can be had at once\n"
     "  --split-lines   with --lines: each line of a statement over several lines by itself\n"
     "  --no-c-calls    leave out calls of C functions; costs less\n"
+    "  --memory[=WHAT] record every allocation: who asked for it, what was alive at the peak and at\n"
+    "                  the end. WHAT is all (the default: Python's allocators and the C library's),\n"
+    "                  or malloc (the C library's alone; costs less)\n"
+    "  --types         with --memory: also of which types the objects are (CPython 3.13 and later)\n"
+    "  --fail-above SIZE   with --memory: status 17 if a process had more at its peak; 200M, 1.5G\n"
+    "  --rss           resident memory over time, of every process of the run, from outside; --memory\n"
+    "                  has it, too. fathom plot draws it\n"
+    "  --pss           … with what is theirs of shared memory, and swap\n"
     "  -o NAME         the recording; default: app.fathom, app-2.fathom, …\n"
     "                  NAME.prof, NAME.pstats: in the format of cProfile; NAME.lprof: of\n"
     "                  line_profiler; NAME.callgrind, NAME.collapsed, NAME.speedscope.json,\n"
@@ -48,12 +57,12 @@ static const char help[] =
 /* Collectors of the design which this version does not have are told apart from typing errors. */
 static int refuse(const char *word)
 {
-    static const char *const planned[] = { "--trace", "--memory", "--waits" };
+    static const char *const planned[] = { "--trace", "--waits" };
     for (size_t i = 0; i < FM_COUNT(planned); i++)
         if (strcmp(word, planned[i]) == 0)
             return fm_verb_usage("run",
                                  "the collector %s is not in this version; there are --sample, "
-                                 "--calls and --lines",
+                                 "--calls, --lines and --memory",
                                  word);
     return fm_verb_usage("run", "unknown option %s", word);
 }
@@ -86,6 +95,17 @@ static int add_pattern(struct fm_run_options *options, const char *pattern)
              pattern);
     options->lines = true;
     return -1;
+}
+
+static int take_memory(struct fm_run_options *options, const char *mode)
+{
+    static const char *const modes[] = { "all", "malloc" };
+    for (size_t i = 0; i < FM_COUNT(modes); i++)
+        if (strcmp(mode, modes[i]) == 0) {
+            options->memory = modes[i];
+            return -1;
+        }
+    return fm_verb_usage("run", "--memory= is all or malloc, not %s", mode);
 }
 
 /* One option at words[*at]. −1: taken; −2: the command begins here; else the exit status. */
@@ -131,6 +151,27 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
         *at += 1;
         return add_pattern(options, word + strlen("--lines="));
     }
+    if (fm_option_value("--fail-above", words, at, &value)) {
+        if (fm_run_gate_parse(&options->fail_above, value ? value : "", &err) < 0)
+            return fm_verb_usage("run", "--fail-above: %s", err.text);
+        return -1;
+    }
+    if (fm_option_flag("--types", words, at)) {
+        options->types = true;
+        return -1;
+    }
+    if (fm_option_flag("--memory", words, at))
+        return take_memory(options, "all");
+    if (strncmp(word, "--memory=", strlen("--memory=")) == 0) {
+        *at += 1;
+        return take_memory(options, word + strlen("--memory="));
+    }
+    bool shares = fm_option_flag("--pss", words, at);
+    if (shares || fm_option_flag("--rss", words, at)) {
+        options->resident = true;
+        options->shares = options->shares || shares;
+        return -1;
+    }
     if (fm_option_flag("--no-c-calls", words, at)) {
         options->c_calls = false;
         return -1;
@@ -165,6 +206,10 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
         return rc;
     if (options->split_lines && !options->lines)
         return fm_verb_usage("run", "--split-lines goes with --lines");
+    if (options->fail_above && !options->memory)
+        return fm_verb_usage("run", "--fail-above goes with --memory");
+    if (options->types && (!options->memory || strcmp(options->memory, "malloc") == 0))
+        return fm_verb_usage("run", "--types goes with --memory");
     if (!options->calls && !options->lines && !options->c_calls)
         return fm_verb_usage("run", "--no-c-calls goes with --calls");
     if (!options->lines && !options->calls)

@@ -5,6 +5,7 @@
 #define FM_COMMANDS_RUN_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "commands/sample_options.h"
 
@@ -20,9 +21,20 @@ struct fm_run_options {
     bool lines;          /* lines of the functions that `patterns` chooses */
     bool split_lines;    /* physical lines, not statements */
     char patterns[1024]; /* separated by commas; see target/agent/choose.h */
+    int64_t fail_above;  /* bytes that no process may have at its peak; 0: as many as it likes */
+    bool types;          /* … with the types of objects */
+    const char *memory;  /* NULL: not; else what of it: "all", "malloc" */
+    bool resident;       /* the curve of resident memory, from outside; --memory has it, too */
+    bool shares;         /* … with proportional shares and swap */
     int flush_signal;    /* sent to the launcher, writes the recording so far; 0: none */
     char **command;      /* NULL-terminated, at least one word */
 };
+
+/* Does a collector run inside the program? */
+static inline bool fm_run_options_inside(const struct fm_run_options *options)
+{
+    return options->calls || options->lines || options->memory;
+}
 
 /* −1 to go on; otherwise the exit status with which to end: help was shown, or a sentence. */
 int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv);

@@ -27,7 +27,9 @@
 #include "commands/redact.h"
 #include "commands/run/absence.h"
 #include "commands/run/command.h"
+#include "commands/run/curve.h"
 #include "commands/run/environment.h"
+#include "commands/run/gate.h"
 #include "commands/run/lines.h"
 #include "commands/run/options.h"
 #include "commands/run/output.h"
@@ -54,6 +56,7 @@ struct run {
     struct fm_spawn spawn;
     struct fm_run_output output;
     struct fm_run_samples samples;
+    struct fm_memory_watch *memory; /* NULL: not asked for */
     struct fm_profile *facts;
     struct fm_memory_undo undo; /* until the program runs */
     uint64_t start_ns;
@@ -70,10 +73,11 @@ static struct fm_profile *gather_facts(const struct run *run)
     fm_profile_fact(p, "command", command);
     fm_profile_fact(p, "cwd", cwd ? cwd : "");
     fm_facts_add(p);
-    snprintf(text, sizeof text, "%s%s%s%s", run->options.sample ? ", samples" : "",
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", run->options.sample ? ", samples" : "",
              run->options.calls ? ", calls" : "",
              run->options.calls && !run->options.c_calls ? " without C calls" : "",
-             run->options.lines ? ", lines" : "");
+             run->options.lines ? ", lines" : "", run->options.memory ? ", memory" : "",
+             run->options.resident ? ", resident memory" : "");
     fm_profile_fact(p, "collectors", text + strlen(", "));
     if (run->options.lines)
         fm_profile_fact(p, "lines", run->options.patterns);
@@ -85,7 +89,7 @@ static struct fm_profile *gather_facts(const struct run *run)
 /* The agents need the program's help to get into it; whoever only watches from outside does not. */
 static int prepare_environment(struct run *run, struct fm_error *err)
 {
-    if (!run->options.calls && !run->options.lines)
+    if (!fm_run_options_inside(&run->options))
         return 0;
     fm_autofree char *agents = fm_locate_agents(err);
     if (!agents)
@@ -145,13 +149,21 @@ static void raise_descriptor_limit(void)
 
 static uint64_t due_ns(void *data)
 {
-    return fm_run_samples_due_ns(&((struct run *)data)->samples);
+    const struct run *run = data;
+    uint64_t samples_ns = fm_run_samples_due_ns(&run->samples);
+    uint64_t memory_ns = fm_memory_watch_due_ns(run->memory);
+    return samples_ns < memory_ns ? samples_ns : memory_ns;
 }
 
 static void on_due(void *data)
 {
+    struct run *run = data;
     struct fm_error err = FM_ERROR_INIT;
-    fm_run_samples_save(&((struct run *)data)->samples, &err); /* tried again at the end */
+    uint64_t now_ns = fm_clock_ns();
+    if (fm_memory_watch_due_ns(run->memory) <= now_ns)
+        fm_memory_watch_look(run->memory);
+    if (fm_run_samples_due_ns(&run->samples) <= now_ns)
+        fm_run_samples_save(&run->samples, &err); /* tried again at the end */
 }
 
 static struct fm_profile *join(struct run *run, struct fm_error *err);
@@ -163,7 +175,7 @@ static void on_flush(void *data)
     struct fm_error err = FM_ERROR_INIT;
     fm_watch_scan(&run->watch);
     struct fm_profile *p = join(run, &err);
-    on_due(run);
+    fm_run_samples_save(&run->samples, &err);
     if (p) {
         fm_autobuffer text = FM_BUFFER_INIT;
         fm_buffer_addf(&text,
@@ -194,6 +206,8 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     if (run->options.sample && fm_run_samples_start(&run->samples, &run->options.sampling,
                                                     run->spawn.pid, &run->folder, &late) < 0)
         fm_clean_say(stderr, "fathom run: %s; the program runs without being sampled", late.text);
+    run->memory = fm_run_curve_start(&run->options, &run->folder, run->spawn.pid);
+    run->samples.memory = run->memory;
     struct fm_run_meanwhile meanwhile = { due_ns, on_due, on_flush, run };
     *ret_wait_status = fm_run_wait(&run->relay, &run->watch, run->spawn.pid, &meanwhile);
     return 0;
@@ -225,6 +239,8 @@ static struct fm_profile *join(struct run *run, struct fm_error *err)
         p = NULL;
     }
     fm_profile_free(sampled);
+    if (p)
+        fm_run_curve_gather(run->memory, p, run->spawn.pid, run->exit_status);
     if (p && run->options.redact)
         fm_redact(p);
     if (p && run->options.lines)
@@ -273,7 +289,7 @@ static bool report_unprofiled(const struct fm_profile *p)
 }
 
 /* What the user reads at the end. */
-static void report(const struct run *run, const struct fm_profile *p, size_t running)
+static void report(const struct run *run, struct fm_profile *p, size_t running)
 {
     bool any = count_profiled(p) > 0, said = false;
     if (any && !run->options.quiet) {
@@ -282,7 +298,7 @@ static void report(const struct run *run, const struct fm_profile *p, size_t run
     } else {
         said = report_unprofiled(p);
     }
-    if (!any && !said)
+    if (!any && !said && !run->options.resident)
         fm_clean_say(stderr, "fathom run: no Python was profiled in this run");
     if (running > 0)
         fm_clean_say(
@@ -292,8 +308,8 @@ static void report(const struct run *run, const struct fm_profile *p, size_t run
             running, running == 1 ? " is" : "es are", running == 1 ? "it has" : "they have",
             run->folder.path);
     if (!run->options.quiet)
-        fm_clean_say(stderr, "Recorded to %s; next: fathom report %s", run->output.path,
-                     run->output.path);
+        fm_clean_say(stderr, "Recorded to %s; next: fathom %s %s", run->output.path,
+                     !any && run->options.resident ? "plot" : "report", run->output.path);
 }
 
 /* The folder of the run stays: what was sampled must be in it as well. Says so if it cannot be put
@@ -301,7 +317,7 @@ static void report(const struct run *run, const struct fm_profile *p, size_t run
 static bool keep_samples(struct run *run)
 {
     struct fm_error err = FM_ERROR_INIT;
-    bool others = run->options.calls || run->options.lines;
+    bool others = fm_run_options_inside(&run->options);
     if (fm_run_samples_save(&run->samples, &err) == 0)
         return true;
     fm_clean_say(stderr, "fathom run: %s were not kept: %s",
@@ -317,7 +333,7 @@ static int finish(struct run *run)
     size_t running = fm_watch_recording(&run->watch);
     fm_run_samples_stop(&run->samples);
     struct fm_profile *p = join(run, &err);
-    if (p && (run->options.calls || run->options.lines))
+    if (p && fm_run_options_inside(&run->options))
         fm_run_absence_note(p, &run->command);
     if (!p || fm_run_output_write(&run->output, p, &err) < 0) {
         fm_profile_free(p);
@@ -338,14 +354,16 @@ static int finish(struct run *run)
     else
         keep_samples(run);
     report(run, p, running);
+    int status = run->options.fail_above ? fm_run_gate(p, run->options.fail_above) : 0;
     fm_profile_free(p);
-    return 0;
+    return status;
 }
 
 static void release(struct run *run)
 {
     fm_run_output_release(&run->output);
     fm_run_samples_release(&run->samples);
+    fm_memory_watch_free(run->memory);
     fm_watch_release(&run->watch);
     fm_relay_release(&run->relay);
     fm_run_environment_release(&run->environment);

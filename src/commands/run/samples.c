@@ -28,6 +28,7 @@ int fm_run_samples_save(struct fm_run_samples *s, struct fm_error *err)
     if (!s->sampler)
         return 0;
     struct fm_profile *p = fm_sampler_profile(s->sampler);
+    fm_memory_watch_gather(s->memory, p);
     if (s->redact)
         fm_redact(p);
     int rc = fm_profile_write(p, s->path, NULL, true, err);

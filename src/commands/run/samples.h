@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "commands/save_times.h"
+#include "watch/memory/watch.h"
 #include "watch/os/folder.h"
 #include "watch/sampler/sampler.h"
 
@@ -23,6 +24,7 @@ struct fm_run_samples {
     struct fm_sampler *sampler; /* NULL: not asked for */
     char *path;
     struct fm_save_times times;
+    struct fm_memory_watch *memory; /* whose curves are saved as well; NULL: none */
     bool redact;
     bool saved; /* there is something of it in the folder */
 };

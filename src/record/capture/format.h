@@ -25,8 +25,9 @@
 #define FM_FILE_MAJOR        1
 /* 1: lines (blocks 14 to 17, two flags of processes); 2: samples (blocks 18 to 20, a flag and seven
  * columns of processes); 3: source text in blocks of its own (21), a column of processes; 4: one
- * more of these, the run */
-#define FM_FILE_MINOR 4
+ * more of these, the run;
+ * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes) */
+#define FM_FILE_MINOR 5
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24
@@ -48,7 +49,7 @@ enum fm_block_type {
     FM_BLOCK_PROCESSES = 3,  /* table: see model/process_columns.h */
     FM_BLOCK_FUNCTIONS = 4,  /* table: kind, flags, line, name str, qualname str, file str, twin */
     FM_BLOCK_THREADS = 5,    /* table: process, tid, name str, start ns, end ns, CPU ns */
-    FM_BLOCK_NODES = 6,      /* table: id − parent, function; a root: 0, thread */
+    FM_BLOCK_NODES = 6,      /* table: id − parent, function, line or 0; a root: 0, thread */
     FM_BLOCK_METRICS = 7,    /* table: name str, unit str, how to combine (enum fm_metric_kind) */
     FM_BLOCK_VALUES = 8,     /* first node, nodes, metrics, then each metric's number, then a column
                                of signed values for each; values of one node add up */
@@ -74,6 +75,18 @@ enum fm_block_type {
                             samples, ns */
     FM_BLOCK_TEXTS =
         21, /* as STRINGS, with its own numbers: source text, which one may do without */
+    FM_BLOCK_HEAP_COUNTS = 22, /* table: process + 1, table, bucket, then signed: blocks, bytes; see
+                                  model/memory.h */
+    FM_BLOCK_MEMORY_POINTS = 23, /* table: process + 1 or 0, ns since the row before of the block,
+                                    signed, then heap, resident, proportional, swap, limit, group, each +
+                                    1 or 0: not known */
+    FM_BLOCK_LINE_MEMORY = 24, /* table: row of LINES, then signed: bytes allocated, freed, the heap
+                                  after the last visit, the highest after any, the most above the
+                                  beginning of a visit */
+    FM_BLOCK_MEMORY_MARKS =
+        25,         /* table: process + 1 or 0, name str, level + 1 or 0, begin ns, end ns,
+                                   then bytes at the begin and at the end, each + 1 or 0 */
+    FM_BLOCK_TYPES, /* a type below this is known to this version */
 };
 
 #endif

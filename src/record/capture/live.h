@@ -169,6 +169,11 @@ struct fm_live_line {
     uint64_t min_ticks, max_ticks;
     uint64_t suspended_ticks; /* a generator or coroutine waited here to be resumed */
     uint32_t active, owner;   /* the agent's own: activations on this line now, and whose */
+    /* Of memory (target/agent/line_memory.h): bytes; the heap after the last visit and the highest
+     * after any; the most that it stood above where a visit found it. */
+    uint64_t allocated, freed;
+    int64_t heap_after, heap_most, above_most;
+    uint64_t reserved[3];
     uint32_t buckets[FM_LIVE_LINE_BUCKETS];
 };
 
@@ -181,7 +186,7 @@ static inline unsigned fm_live_line_bucket(uint64_t ticks)
     return bucket < FM_LIVE_LINE_BUCKETS ? bucket : FM_LIVE_LINE_BUCKETS - 1;
 }
 
-_Static_assert(sizeof(struct fm_live_line) == 384, "documented");
+_Static_assert(sizeof(struct fm_live_line) == 448, "documented");
 _Static_assert(sizeof(struct fm_live_node) == 64, "a node is one cache line");
 _Static_assert(sizeof(struct fm_live_chunk) == 64, "payloads keep cache-line alignment");
 _Static_assert(sizeof(struct fm_live_frame) == 32, "documented");

@@ -10,7 +10,7 @@
  * Costs are nanoseconds. A function with recorded lines has its own time on them (divided between
  * the levels as the function's own time is); what no line accounts for, and all of a function
  * without lines, is on its first line. Which line made a call is not known: calls are on the first
- * line of the caller. Lines from .lprof have only times that include callees: these are taken.
+ * line of the caller. Where contexts are lines (memory) own numbers and calls are exactly on them. Lines from .lprof have only times that include callees: these are taken.
  */
 #include "record/formats/callgrind.h"
 
@@ -20,6 +20,13 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "record/model/flat.h"
+
+/* What a line had by calling a function, where contexts are lines. */
+struct line_call {
+    uint32_t line;
+    int64_t total;
+    uint32_t next; /* of the same two functions, or FM_NONE */
+};
 
 struct callgrind_saver {
     const struct fm_profile *p;
@@ -32,6 +39,10 @@ struct callgrind_saver {
     uint32_t *calls;           /* edges, by caller */
     struct fm_lines lines;     /* of `p`, without processes; self_ns is what to write */
     uint32_t *lines_of;        /* by function of `p`: its first row in `lines`, or FM_NONE */
+    bool lined;                /* contexts are lines: `lines` and `lines_of` are of `levels` */
+    bool hits;                 /* lines were counted */
+    struct fm_map calls_of;    /* if lined, (caller, callee) of `levels`: the first of its … */
+    FM_VEC(struct line_call) line_calls;
     struct fm_map files, functions; /* that have a number in the file already */
     uint32_t *twin;                 /* by function of `p`: 0, or n of " [n]" */
     const char *event;              /* what the numbers are: "ns" */
@@ -55,7 +66,7 @@ static uint32_t level_function(struct callgrind_saver *s, uint32_t func, uint32_
 
 static void level_add(struct callgrind_saver *s, uint32_t node, uint32_t parent, uint32_t func)
 {
-    uint32_t copy = fm_profile_node(s->levels, parent, func);
+    uint32_t copy = fm_profile_node_at(s->levels, parent, func, s->p->nodes.data[node].line);
     for (int m = 0; m < FM_METRIC_COUNT; m++)
         fm_profile_add(s->levels, (enum fm_metric)m, copy,
                        fm_profile_value(s->p, (enum fm_metric)m, node));
@@ -159,9 +170,22 @@ static bool is_sampled_beside(const struct fm_profile *p, const struct fm_line *
            p->processes.data[row->process].calls;
 }
 
-static void make_lines(struct callgrind_saver *s)
+/* What contexts that are lines have of their own. */
+static void add_lines_of_nodes(struct callgrind_saver *s)
+{
+    const struct fm_profile *levels = s->levels;
+    fm_autofree int64_t *own = fm_profile_selves_new(levels, FM_METRIC_TOTAL);
+    for (size_t i = 0; i < levels->nodes.len; i++) {
+        const struct fm_node *node = &levels->nodes.data[i];
+        if (node->line && own[i] > 0)
+            fm_lines_add(&s->lines, FM_NONE, node->func, node->line, false)->self_ns = own[i];
+    }
+}
+
+static void add_lines(struct callgrind_saver *s)
 {
     const struct fm_profile *p = s->p;
+    s->hits = p->lines.rows.len > 0;
     for (size_t i = 0; i < p->lines.rows.len; i++) {
         const struct fm_line *row = &p->lines.rows.data[i];
         if (is_sampled_beside(p, row))
@@ -172,11 +196,65 @@ static void make_lines(struct callgrind_saver *s)
         copy->self_ns = copy->self_ns > 0 ? copy->self_ns : 0;
         copy->hits = row->hits > 0 ? row->hits : 0;
     }
+}
+
+static void make_lines(struct callgrind_saver *s)
+{
+    size_t functions = s->levels->functions.len;
+    s->lined = fm_profile_fact_get(s->p, "metric") && s->p->has_lined_nodes;
+    if (s->lined)
+        add_lines_of_nodes(s);
+    else
+        add_lines(s);
     fm_lines_sort(&s->lines);
-    s->lines_of = fm_malloc((p->functions.len + 1) * sizeof *s->lines_of);
-    memset(s->lines_of, 0xff, (p->functions.len + 1) * sizeof *s->lines_of);
+    s->lines_of = fm_malloc((functions + 1) * sizeof *s->lines_of);
+    memset(s->lines_of, 0xff, (functions + 1) * sizeof *s->lines_of);
     for (size_t i = s->lines.rows.len; i-- > 0;)
         s->lines_of[s->lines.rows.data[i].func] = (uint32_t)i;
+}
+
+/* The call of this line in the list that begins at `first`. */
+static struct line_call *line_call_at(struct callgrind_saver *s, uint32_t first, uint32_t line)
+{
+    for (uint32_t i = first; i != FM_NONE; i = s->line_calls.data[i].next)
+        if (s->line_calls.data[i].line == line)
+            return &s->line_calls.data[i];
+    uint32_t rest = s->line_calls.data[first].next;
+    s->line_calls.data[first].next = (uint32_t)s->line_calls.len;
+    fm_vec_push(&s->line_calls, ((struct line_call){ line, 0, rest }));
+    return &s->line_calls.data[s->line_calls.len - 1];
+}
+
+/* In `levels` the nodes below one follow it: a call below another of the same two functions is part of that. */
+static void make_line_calls(struct callgrind_saver *s)
+{
+    const struct fm_profile *l = s->levels;
+    size_t n = l->nodes.len;
+    fm_autofree uint32_t *end = fm_malloc((n + 1) * sizeof *end);
+    fm_autofree uint32_t *busy_until = fm_calloc(n + 1, sizeof *busy_until);
+    for (size_t i = n; i-- > 0;) {
+        end[i] = (uint32_t)i + 1;
+        for (size_t k = i + 1; k < n && l->nodes.data[k].parent == i; k = end[k])
+            end[i] = end[k];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t up = l->nodes.data[i].parent, line;
+        bool is_new;
+        if (up == FM_NONE || l->nodes.data[up].parent == FM_NONE)
+            continue;
+        line = l->nodes.data[up].line ? l->nodes.data[up].line
+                                      : l->functions.data[l->nodes.data[up].func].line;
+        uint32_t first =
+            *fm_map_at(&s->calls_of, fm_map_pair(l->nodes.data[up].func, l->nodes.data[i].func),
+                       (uint32_t)s->line_calls.len, &is_new);
+        if (is_new)
+            fm_vec_push(&s->line_calls, ((struct line_call){ line, 0, FM_NONE }));
+        if (i < busy_until[first])
+            continue;
+        busy_until[first] = end[i];
+        struct line_call *call = line_call_at(s, first, line);
+        call->total = fm_sum(call->total, fm_profile_value(l, FM_METRIC_TOTAL, i));
+    }
 }
 
 /* Number those of one file and name, among the functions that will be written. */
@@ -251,7 +329,7 @@ static void put_cost(struct callgrind_saver *s, uint32_t line, int64_t self_ns, 
 {
     bool further = numbers && s->flat->columns;
     fm_buffer_addf(&s->body, "%u %lld", line, (long long)self_ns);
-    if (hits || (further && s->lines.rows.len))
+    if (hits || (further && s->hits))
         fm_buffer_addf(&s->body, " %lld", (long long)hits);
     put_metrics(s, numbers);
     for (int m = 0; further && m < FM_METRIC_COUNT; m++)
@@ -281,13 +359,14 @@ static int64_t share(const struct callgrind_saver *s, uint32_t func, int64_t num
 /* A function's own time: on its lines, the rest on its first. */
 static void put_self(struct callgrind_saver *s, uint32_t func)
 {
-    uint32_t base = s->base[func];
+    uint32_t base = s->base[func], lines_of = s->lined ? func : base;
     int64_t rest = row_self(s, func);
-    for (size_t i = s->lines_of[base]; i < s->lines.rows.len; i++) {
+    for (size_t i = s->lines_of[lines_of]; i < s->lines.rows.len; i++) {
         const struct fm_line *row = &s->lines.rows.data[i];
-        if (row->func != base)
+        if (row->func != lines_of)
             break;
-        int64_t ns = share(s, func, row->self_ns), hits = share(s, func, row->hits);
+        int64_t ns = s->lined ? row->self_ns : share(s, func, row->self_ns);
+        int64_t hits = s->lined ? 0 : share(s, func, row->hits);
         if (ns || hits)
             put_cost(s, row->line, ns, hits, NULL);
         rest = rest > ns ? rest - ns : 0;
@@ -295,8 +374,24 @@ static void put_self(struct callgrind_saver *s, uint32_t func)
     uint32_t row = s->row_of[func];
     const int64_t *numbers =
         s->flat->columns && row != FM_NONE ? s->flat->rows.data[row].self : NULL;
-    if (rest || numbers || s->lines_of[base] == FM_NONE)
+    if (rest || numbers || s->lines_of[lines_of] == FM_NONE)
         put_cost(s, s->p->functions.data[base].line, rest, 0, numbers);
+}
+
+/* As the lines had it, each as a call of its own; how many there were was not recorded. */
+static void put_line_calls(struct callgrind_saver *s, uint32_t caller, uint32_t func)
+{
+    const struct fm_function *callee = &s->p->functions.data[s->base[func]];
+    const uint32_t *first = fm_map_find(&s->calls_of, fm_map_pair(caller, func));
+    for (uint32_t i = first ? *first : FM_NONE; i != FM_NONE; i = s->line_calls.data[i].next) {
+        const struct line_call *call = &s->line_calls.data[i];
+        if (call->total <= 0)
+            continue;
+        put_file(s, "cfi", callee->file);
+        put_function(s, "cfn", func);
+        fm_buffer_addf(&s->body, "calls=1 %u\n%u %lld\n", callee->line, call->line,
+                       (long long)call->total);
+    }
 }
 
 static void put_calls(struct callgrind_saver *s, uint32_t row)
@@ -306,6 +401,10 @@ static void put_calls(struct callgrind_saver *s, uint32_t row)
     for (uint32_t i = s->edges_of[row]; i < s->edges_of[row + 1]; i++) {
         const struct fm_flat_edge *edge = &flat->edges.data[s->calls[i]];
         uint32_t func = flat->rows.data[edge->callee].func;
+        if (s->lined) {
+            put_line_calls(s, flat->rows.data[row].func, func);
+            continue;
+        }
         const struct fm_function *callee = &s->p->functions.data[s->base[func]];
         /* A call that was open before recording began was counted nowhere, but it was one. */
         long long calls = edge->calls > 0 ? (long long)edge->calls : 1;
@@ -314,7 +413,7 @@ static void put_calls(struct callgrind_saver *s, uint32_t row)
         fm_buffer_addf(&s->body, "calls=%lld %u\n%u %lld%s", calls, callee->line,
                        s->p->functions.data[caller].line,
                        edge->total_ns > 0 ? (long long)edge->total_ns : 0LL,
-                       flat->columns && s->lines.rows.len ? " 0" : "");
+                       flat->columns && s->hits ? " 0" : "");
         put_metrics(s, edge->total);
     }
 }
@@ -345,15 +444,14 @@ static void put_header(const struct callgrind_saver *s, struct fm_buffer *out)
         fm_buffer_add_char(out, '\n');
     }
     fm_buffer_add_text(out, "positions: line\n");
-    bool hits = s->lines.rows.len > 0;
     fm_autobuffer events = FM_BUFFER_INIT, sums = FM_BUFFER_INIT;
     fm_buffer_addf(out, "event: %s : %s\n", s->event,
                    strcmp(s->event, "ns") == 0 ? "nanoseconds" : s->event);
-    if (hits)
+    if (s->hits)
         fm_buffer_addf(out, "event: %s : times a line began\n", FM_CALLGRIND_HITS);
-    fm_buffer_addf(&events, "%s%s", s->event, hits ? " " FM_CALLGRIND_HITS : "");
+    fm_buffer_addf(&events, "%s%s", s->event, s->hits ? " " FM_CALLGRIND_HITS : "");
     fm_buffer_addf(&sums, "%lld", (long long)s->sum_ns);
-    if (hits)
+    if (s->hits)
         fm_buffer_addf(&sums, " %lld", (long long)s->sum_hits);
     for (int m = 0; m < FM_METRIC_COUNT; m++) {
         const struct fm_metric_info *info = fm_metric_info((enum fm_metric)m);
@@ -381,6 +479,8 @@ static void saver_release(struct callgrind_saver *s)
     fm_lines_release(&s->lines);
     fm_map_release(&s->files);
     fm_map_release(&s->functions);
+    fm_map_release(&s->calls_of);
+    fm_vec_release(&s->line_calls);
     fm_buffer_release(&s->body);
     free(s->base);
     free(s->second);
@@ -398,6 +498,8 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
     make_levels(&s);
     make_flat(&s);
     make_lines(&s);
+    if (s.lined)
+        make_line_calls(&s);
     number_twins(&s);
     put_all(&s);
     put_header(&s, out);

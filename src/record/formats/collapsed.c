@@ -4,7 +4,8 @@
  *
  *     main (app.py:3);work (app.py:9) 17
  *
- * A frame is written as py-spy does, with the first line of the function. Several processes or
+ * A frame is written as py-spy does, with the first line of the function, or where contexts are lines
+ * (memory) with the line itself. Several processes or
  * threads are frames at the root, as py-spy's too. A stack without a function has a frame that says
  * so. There are no lines of any other kind: speedscope recognises the format by every line ending
  * in a number.
@@ -38,14 +39,15 @@ static void put_text(struct fm_buffer *out, const char *text)
 static void put_frame(struct fm_buffer *out, const struct fm_profile *p, uint32_t node)
 {
     const struct fm_function *f = &p->functions.data[p->nodes.data[node].func];
+    uint32_t line = fm_own_line(p, node);
     const char *name = fm_profile_text(p, f->qualname), *file = fm_profile_text(p, f->file);
     put_text(out, *name ? name : "?");
     if (!*file)
         return;
     fm_buffer_add_text(out, " (");
     put_text(out, file);
-    if (f->line)
-        fm_buffer_addf(out, ":%u", f->line);
+    if (line)
+        fm_buffer_addf(out, ":%u", line);
     fm_buffer_add_char(out, ')');
 }
 

@@ -9,6 +9,8 @@
  * numbers on every line (difffolded.pl) the second is read. A stack without frames, or with the one
  * by which Fathom says so, is the thread's own.
  *
+ * A file that begins with "# metric: peak", or another metric of memory, has its numbers: lines are contexts then.
+ *
  * Everything else is a count of unknown unit, taken for samples.
  *
  * Untrusted: every line adds a bounded amount, sums stop at their limits.
@@ -31,10 +33,11 @@ struct collapsed_reader {
     struct fm_map frame_index;             /* (surely austin's, text) → … */
     FM_VEC(struct collapsed_frame) frames; /* … what it means */
     size_t line_number;
-    bool austin; /* has its headers */
-    bool bytes;  /* … and measured memory */
-    bool cpu;    /* … or processor time */
-    bool two;    /* two numbers a line */
+    bool austin;           /* has its headers */
+    bool bytes;            /* … and measured memory */
+    bool cpu;              /* … or processor time */
+    bool two;              /* two numbers a line */
+    enum fm_metric memory; /* what the numbers are; FM_METRIC_COUNT: no memory */
     uint64_t interval_ns;
     const char *at, *end; /* the rest of the line */
     struct fm_error *err;
@@ -253,8 +256,24 @@ static uint32_t take_thread(struct collapsed_reader *r, bool *austin)
 
 /* ---- lines ---- */
 
+/* Only in front of the stacks, as these become another tree. */
+static void take_metric(struct collapsed_reader *r)
+{
+    fm_autofree char *name = fm_strndup(r->at, (size_t)(r->end - r->at));
+    enum fm_metric metric = fm_metric_named(name);
+    if (r->s.stacks || metric == FM_METRIC_COUNT ||
+        fm_metric_info(metric)->place != FM_PLACE_MEMORY)
+        return;
+    r->memory = metric;
+    r->s.lined = true;
+}
+
 static void take_header(struct collapsed_reader *r)
 {
+    if (take_text(r, "# metric: ")) {
+        take_metric(r);
+        return;
+    }
     if (take_text(r, "# austin: ")) {
         r->austin = true;
     } else if (take_text(r, "# interval: ")) {
@@ -305,7 +324,8 @@ static int read_stack(struct collapsed_reader *r)
     if (r->two)
         number = find_number(r->at, number);
     r->end = number;
-    fm_stacks_begin(&r->s, take_thread(r, &austin), samples, value);
+    uint32_t thread = take_thread(r, &austin);
+    fm_stacks_begin(&r->s, thread, r->s.lined ? 0 : samples, r->s.lined ? 0 : value);
     if (is_no_frame(r))
         r->at = r->end; /* the thread's own */
     while (r->at < r->end) {
@@ -315,7 +335,9 @@ static int read_stack(struct collapsed_reader *r)
         fm_stacks_push(&r->s, frame.function, frame.line);
         r->at = stop + (stop < r->end);
     }
-    fm_stacks_end(&r->s);
+    uint32_t node = fm_stacks_end(&r->s);
+    if (r->s.lined)
+        fm_profile_add(r->s.p, r->memory, node, value);
     return 0;
 }
 
@@ -339,21 +361,25 @@ static int read_all(struct collapsed_reader *r, const char *bytes, size_t len)
 static void finish(struct collapsed_reader *r)
 {
     struct fm_profile *p = r->s.p;
-    if (r->bytes)
+    if (r->bytes && !r->s.lined)
         fm_stacks_unit(&r->s, "bytes", 5);
-    else if (!r->austin)
+    else if (!r->austin && !r->s.lined)
         fm_stacks_unit(&r->s, "samples", 7);
     fm_stacks_settle(&r->s);
     for (size_t i = 0; i < p->processes.len; i++) {
         p->processes.data[i].sample_interval_ns = r->interval_ns;
         p->processes.data[i].sample_mode = r->cpu ? FM_SAMPLE_CPU : FM_SAMPLE_WALL;
     }
+    if (r->s.lined)
+        fm_stacks_of_memory(&r->s);
 }
 
 struct fm_profile *fm_collapsed_load(const void *bytes, size_t len, const char *name,
                                      struct fm_error *err)
 {
-    struct collapsed_reader r = { .err = err, .texts = fm_strings_new() };
+    struct collapsed_reader r = { .err = err,
+                                  .texts = fm_strings_new(),
+                                  .memory = FM_METRIC_COUNT };
     fm_stacks_init(&r.s);
     int status = len ? read_all(&r, bytes, len) : 0;
     if (status == 0)

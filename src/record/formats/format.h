@@ -32,6 +32,8 @@ extern const struct fm_format fm_format_callgrind;
 extern const struct fm_format fm_format_collapsed;
 extern const struct fm_format fm_format_speedscope;
 extern const struct fm_format fm_format_pprof;
+extern const struct fm_format fm_format_mprofile;
+extern const struct fm_format fm_format_memray;
 
 /* The format of that name, or the one whose suffix ends the path or whose prefix begins the name of
  * the file; NULL if there is none. ".fathom" itself is not a foreign format. */

@@ -21,6 +21,8 @@ static const struct fm_format *const formats[] = {
     &fm_format_callgrind,
     &fm_format_speedscope,
     &fm_format_pprof,
+    &fm_format_mprofile,
+    &fm_format_memray,
     &fm_format_collapsed, /* the last: any text whose lines end in numbers */
     NULL,
 };

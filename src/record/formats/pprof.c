@@ -6,7 +6,10 @@
  * recordings, the part of it on a processor (cpu: running Python or C). Labels say which process
  * and thread it was and, if the time is known by states, which state: such a stack is one sample
  * for each state, its count of samples divided as its time is. A location is a function, its line
- * the first one. Missing are min, max and suspended times, lines and source texts.
+ * the first one.
+ *
+ * Of memory (a recording weighed by it, see model/weigh.h) there are the four values of Go's heap profiles:
+ * what was allocated, and what of it was in use at the peak, or at the end; a location is a line. Missing are min, max and suspended times, lines and source texts.
  *
  * In protobuf, messages one behind the other are one message with all their lists: each part is
  * packed by itself, so only the result is in memory. The texts come last, when all are known.
@@ -41,8 +44,12 @@ struct pprof_saver {
     struct fm_strings *texts;      /* the string table; equal texts once, "" first */
     int calls, samples, wall, cpu; /* which value of a sample it is, or -1 */
     int column[FM_METRIC_COUNT];   /* the same */
+    bool heap;                     /* the values are those of heap[] … */
+    bool at_end;                   /* … in use at the end, not at the peak */
     size_t types;
-    bool *used; /* by function */
+    bool *used;              /* by function */
+    struct fm_map place_of;  /* (function, line): its location */
+    FM_VEC(uint64_t) places; /* these, in order */
     uint32_t *path;
     FM_VEC(uint64_t) locations;
     struct fm_error *err;
@@ -98,11 +105,30 @@ static const char *pprof_unit(enum fm_metric metric)
     }
 }
 
+/* What of the model a value of memory is, and is called. */
+static enum fm_metric heap_metric(const struct pprof_saver *s, int value)
+{
+    static const enum fm_metric at_peak[] = { FM_METRIC_BLOCKS, FM_METRIC_ALLOCATED,
+                                              FM_METRIC_PEAK_BLOCKS, FM_METRIC_PEAK };
+    static const enum fm_metric at_end[] = { FM_METRIC_BLOCKS, FM_METRIC_ALLOCATED,
+                                             FM_METRIC_LEAKED_BLOCKS, FM_METRIC_LEAKED };
+    return s->at_end ? at_end[value] : at_peak[value];
+}
+
+#define HEAP_TYPES 4
+
+static void put_heap_types(struct pprof_saver *s)
+{
+    put_type(s, FM_PPROF_ALLOC_BLOCKS, "count");
+    put_type(s, FM_PPROF_ALLOC_BYTES, "bytes");
+    put_type(s, FM_PPROF_INUSE_BLOCKS, "count");
+    put_type(s, FM_PPROF_INUSE_BYTES, "bytes");
+}
+
 static void put_types(struct pprof_saver *s)
 {
     const char *unit = s->own.unit;
     bool bytes = unit && strcmp(unit, "bytes") == 0;
-    s->calls = s->samples = s->wall = s->cpu = -1;
     if (s->own.calls)
         s->calls = put_type(s, "calls", "count");
     if (s->own.samples)
@@ -119,6 +145,17 @@ static void put_types(struct pprof_saver *s)
                                         : -1;
 }
 
+/* What is shown first: what the recording was weighed by. */
+static int64_t heap_default(struct pprof_saver *s)
+{
+    enum fm_metric metric = fm_metric_named(fm_profile_fact_get(s->p, "metric"));
+    bool allocated = metric == FM_METRIC_ALLOCATED || metric == FM_METRIC_BLOCKS;
+    bool bytes = fm_metric_info(metric)->unit == FM_UNIT_BYTES;
+    return text_index(s, allocated ? bytes ? FM_PPROF_ALLOC_BYTES : FM_PPROF_ALLOC_BLOCKS
+                         : bytes   ? FM_PPROF_INUSE_BYTES
+                                   : FM_PPROF_INUSE_BLOCKS);
+}
+
 static void put_head(struct pprof_saver *s)
 {
     const struct fm_profile *p = s->p;
@@ -126,7 +163,7 @@ static void put_head(struct pprof_saver *s)
     uint64_t real_ns = 0, start_ns = 0, end_ns = 0, interval_ns = 0;
     Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
     ValueType period = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
-    int64_t comments[2] = { text_index(s, FM_PPROF_MARK FATHOM_VERSION) };
+    int64_t comments[3] = { text_index(s, FM_PPROF_MARK FATHOM_VERSION) };
     for (size_t i = 0; i < p->processes.len; i++) {
         const struct fm_process *process = &p->processes.data[i];
         if (process->start_real_ns && (!real_ns || process->start_real_ns < real_ns))
@@ -138,16 +175,20 @@ static void put_head(struct pprof_saver *s)
     }
     part.time_nanos = (int64_t)real_ns;
     part.duration_nanos = end_ns > start_ns ? (int64_t)(end_ns - start_ns) : 0;
-    part.default_sample_type = s->wall >= 0 && !s->own.unit ? text_index(s, "wall") : 0;
-    if (interval_ns && !s->own.unit) {
-        period.type = text_index(s, "wall");
-        period.unit = text_index(s, "nanoseconds");
+    part.default_sample_type = s->heap                        ? heap_default(s)
+                               : s->wall >= 0 && !s->own.unit ? text_index(s, "wall")
+                                                              : 0;
+    if (s->heap || (interval_ns && !s->own.unit)) {
+        period.type = text_index(s, s->heap ? "space" : "wall");
+        period.unit = text_index(s, s->heap ? "bytes" : "nanoseconds");
         part.period_type = &period;
-        part.period = (int64_t)interval_ns;
+        part.period = s->heap ? 1 : (int64_t)interval_ns; /* every byte was counted */
     }
     part.n_comment = 1;
     if (command)
         comments[part.n_comment++] = text_index(s, command);
+    if (s->heap)
+        comments[part.n_comment++] = text_index(s, s->at_end ? FM_PPROF_AT_END : FM_PPROF_AT_PEAK);
     part.comment = comments;
     put(s, &part);
 }
@@ -190,7 +231,9 @@ static void put_sample(struct pprof_saver *s, uint32_t node, const struct number
         values[s->wall] = n->wall_ns;
     if (s->cpu >= 0)
         values[s->cpu] = n->cpu_ns;
-    for (int m = 0; m < FM_METRIC_COUNT; m++)
+    for (int i = 0; s->heap && i < HEAP_TYPES; i++)
+        values[i] = fm_profile_value(s->p, heap_metric(s, i), node);
+    for (int m = 0; !s->heap && m < FM_METRIC_COUNT; m++)
         if (s->column[m] >= 0)
             values[s->column[m]] = n->first ? s->own.column[m][node] : 0;
     sample.value = values;
@@ -251,19 +294,42 @@ static void put_node(struct pprof_saver *s, uint32_t node)
     }
 }
 
+static bool has_anything(const struct pprof_saver *s, uint32_t node)
+{
+    for (int i = 0; s->heap && i < HEAP_TYPES; i++)
+        if (fm_profile_value(s->p, heap_metric(s, i), node) > 0)
+            return true;
+    return !s->heap && fm_own_has(&s->own, s->p, node);
+}
+
+/* The location of a node: its function, or one line of it. */
+static uint64_t place_of(struct pprof_saver *s, uint32_t node)
+{
+    const struct fm_node *n = &s->p->nodes.data[node];
+    uint64_t key = fm_map_pair(n->func, n->line);
+    bool is_new;
+    if (!s->heap)
+        key = fm_map_pair(n->func, 0);
+    uint32_t place = *fm_map_at(&s->place_of, key, (uint32_t)s->places.len, &is_new);
+    s->used[n->func] = true;
+    if (is_new)
+        fm_vec_push(&s->places, key);
+    return (uint64_t)place + 1;
+}
+
 static int put_samples(struct pprof_saver *s)
 {
     const struct fm_profile *p = s->p;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
-        if (!fm_own_has(&s->own, p, i))
+        if (!has_anything(s, i))
             continue;
         s->locations.len = 0;
-        for (size_t n = fm_own_path(p, i, s->path); n-- > 0;) { /* the leaf first */
-            uint32_t func = p->nodes.data[s->path[n]].func;
-            s->used[func] = true;
-            fm_vec_push(&s->locations, (uint64_t)func + 1);
-        }
-        put_node(s, i);
+        for (size_t n = fm_own_path(p, i, s->path); n-- > 0;) /* the leaf first */
+            fm_vec_push(&s->locations, place_of(s, s->path[n]));
+        if (s->heap)
+            put_sample(s, i, &(struct numbers){ .first = true });
+        else
+            put_node(s, i);
         if (s->raw.len > OUTPUT_MAX)
             return fm_error_set(s->err, FM_UNSUPPORTED,
                                 "the stacks are so deep that they would take more than 1 GB");
@@ -273,25 +339,37 @@ static int put_samples(struct pprof_saver *s)
 
 /* ---- functions and texts ---- */
 
-static void put_function(struct pprof_saver *s, uint32_t func, bool mapped)
+static void put_place(struct pprof_saver *s, size_t place, bool mapped)
+{
+    uint32_t func = (uint32_t)(s->places.data[place] >> 32);
+    uint32_t number = (uint32_t)s->places.data[place];
+    Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+    Location location = PERFTOOLS__PROFILES__LOCATION__INIT, *locations[] = { &location };
+    Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines[] = { &line };
+    line.function_id = (uint64_t)func + 1;
+    line.line = number ? number : s->p->functions.data[func].line;
+    location.id = place + 1;
+    location.mapping_id = mapped;
+    location.line = lines;
+    location.n_line = 1;
+    part.location = locations;
+    part.n_location = 1;
+    put(s, &part);
+}
+
+static void put_function(struct pprof_saver *s, uint32_t func)
 {
     const struct fm_function *f = &s->p->functions.data[func];
     Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
     Function function = PERFTOOLS__PROFILES__FUNCTION__INIT, *functions[] = { &function };
-    Location location = PERFTOOLS__PROFILES__LOCATION__INIT, *locations[] = { &location };
-    Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines[] = { &line };
-    function.id = location.id = line.function_id = (uint64_t)func + 1;
+    function.id = (uint64_t)func + 1;
     /* pprof takes a name that equals the system's for one of C++, and "<module>" for its template:
      * so there is none of the system. */
     function.name = string_index(s, f->qualname);
     function.filename = string_index(s, f->file);
-    function.start_line = line.line = f->line;
-    location.mapping_id = mapped;
-    location.line = lines;
-    location.n_line = 1;
+    function.start_line = f->line;
     part.function = functions;
-    part.location = locations;
-    part.n_function = part.n_location = 1;
+    part.n_function = 1;
     put(s, &part);
 }
 
@@ -324,16 +402,33 @@ static void put_texts(struct pprof_saver *s)
     put(s, &part);
 }
 
+/* Is it of memory, and of which moment? */
+static void choose_heap(struct pprof_saver *s)
+{
+    const char *name = fm_profile_fact_get(s->p, "metric");
+    enum fm_metric metric = name ? fm_metric_named(name) : FM_METRIC_COUNT;
+    bool peak = s->p->columns[FM_METRIC_PEAK].data;
+    s->heap = metric != FM_METRIC_COUNT && fm_metric_info(metric)->place == FM_PLACE_MEMORY;
+    s->at_end = metric == FM_METRIC_LEAKED || metric == FM_METRIC_LEAKED_BLOCKS || !peak;
+}
+
 static int put_all(struct pprof_saver *s)
 {
-    put_types(s);
+    choose_heap(s);
+    s->calls = s->samples = s->wall = s->cpu = -1;
+    if (s->heap)
+        put_heap_types(s);
+    else
+        put_types(s);
     put_head(s);
     if (put_samples(s) < 0)
         return s->err->status;
     bool mapped = put_mapping(s);
     for (uint32_t i = 0; i < s->p->functions.len; i++)
         if (s->used[i])
-            put_function(s, i, mapped);
+            put_function(s, i);
+    for (size_t i = 0; i < s->places.len; i++)
+        put_place(s, i, mapped);
     put_texts(s);
     return 0;
 }
@@ -353,6 +448,8 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
     fm_buffer_release(&s.raw);
     fm_strings_free(s.texts);
     fm_vec_release(&s.locations);
+    fm_vec_release(&s.places);
+    fm_map_release(&s.place_of);
     free(s.used);
     free(s.path);
     return status;

@@ -11,6 +11,16 @@
 /* The first comment of a file that Fathom wrote begins so; the second is the command. */
 #define FM_PPROF_MARK "fathom "
 
+/* The last comment of one of memory: when its blocks were in use. */
+#define FM_PPROF_AT_PEAK "in use at the peak"
+#define FM_PPROF_AT_END  "in use at the end"
+
+/* Types of values of memory, as Go has them; behind the first two those in use. */
+#define FM_PPROF_ALLOC_BLOCKS "alloc_objects"
+#define FM_PPROF_ALLOC_BYTES  "alloc_space"
+#define FM_PPROF_INUSE_BLOCKS "inuse_objects"
+#define FM_PPROF_INUSE_BYTES  "inuse_space"
+
 /* Keys of labels. */
 #define FM_PPROF_PID     "pid"
 #define FM_PPROF_TID     "tid"

@@ -5,6 +5,9 @@
  * else the last that is one. The count is read as samples, except "calls". If there is no time, the
  * default value, or the last, is shown as if it was nanoseconds, and a note says what it is.
  *
+ * A profile of memory, as Go writes them, has types of its own: what was allocated, and what was in use, at the end or,
+ * as Fathom's may say, at the peak. Its lines are contexts.
+ *
  * Labels of the names that writers use give process and thread. Inlined functions are frames. A
  * location without a function is its address.
  *
@@ -43,8 +46,10 @@ struct pprof_reader {
     FM_VEC(uint32_t) function_list;  /* in `s` */
     FM_VEC(struct pprof_frame) frames;
     FM_VEC(struct pprof_location) place_list;
-    int time, count, calls; /* which value; -1: none */
-    int64_t scale;          /* nanoseconds per unit of the time */
+    int time, count, calls;      /* which value; -1: none */
+    int64_t scale;               /* nanoseconds per unit of the time */
+    bool heap;                   /* no time, but memory: */
+    int memory[FM_METRIC_COUNT]; /* which value; -1: none */
     bool own;
     size_t frames_left; /* how many more the stacks may unfold to */
     struct fm_error *err;
@@ -221,10 +226,37 @@ static void choose_other(struct pprof_reader *r)
         r->count = -1;
 }
 
+/* "inuse_space" in bytes: memory in use now, or at the peak. */
+static bool choose_memory(struct pprof_reader *r, int value)
+{
+    static const struct {
+        const char *type, *unit;
+        enum fm_metric metric, at_peak;
+    } types[] = {
+        { FM_PPROF_ALLOC_BLOCKS, "count", FM_METRIC_BLOCKS, FM_METRIC_BLOCKS },
+        { FM_PPROF_ALLOC_BYTES, "bytes", FM_METRIC_ALLOCATED, FM_METRIC_ALLOCATED },
+        { FM_PPROF_INUSE_BLOCKS, "count", FM_METRIC_LEAKED_BLOCKS, FM_METRIC_PEAK_BLOCKS },
+        { FM_PPROF_INUSE_BYTES, "bytes", FM_METRIC_LEAKED, FM_METRIC_PEAK },
+    };
+    const ValueType *type = r->file->sample_type[value];
+    const Profile *file = r->file;
+    const char *last = file->n_comment ? text_at(r, file->comment[file->n_comment - 1]) : "";
+    bool peak = r->own && strcmp(last, FM_PPROF_AT_PEAK) == 0;
+    for (size_t i = 0; i < FM_COUNT(types); i++)
+        if (strcmp(text_at(r, type->type), types[i].type) == 0 &&
+            strcmp(text_at(r, type->unit), types[i].unit) == 0) {
+            r->memory[peak ? types[i].at_peak : types[i].metric] = value;
+            return true;
+        }
+    return false;
+}
+
 static int choose_types(struct pprof_reader *r)
 {
     int best = 0;
     r->time = r->count = r->calls = -1;
+    for (int m = 0; m < FM_METRIC_COUNT; m++)
+        r->memory[m] = -1;
     if (!r->file->n_sample_type)
         return fm_error_set(r->err, FM_DAMAGED, "it does not say what its values are");
     if (r->file->n_sample_type > 1000)
@@ -233,6 +265,10 @@ static int choose_types(struct pprof_reader *r)
         const ValueType *type = r->file->sample_type[i];
         if (!has_text(r, type->type) || !has_text(r, type->unit))
             return no_text(r);
+        if (choose_memory(r, i)) {
+            r->heap = true;
+            continue;
+        }
         bool is_count = strcmp(text_at(r, type->unit), "count") == 0;
         int rank = rank_of_time(r, type);
         if (rank && rank >= best) {
@@ -245,7 +281,11 @@ static int choose_types(struct pprof_reader *r)
         else if (is_count && (r->count < 0 || strcmp(text_at(r, type->type), "samples") == 0))
             r->count = i;
     }
-    if (r->time < 0)
+    r->heap = r->heap && r->time < 0;
+    r->s.lined = r->heap;
+    if (r->heap)
+        r->count = r->calls = -1;
+    else if (r->time < 0)
         choose_other(r);
     return 0;
 }
@@ -345,6 +385,9 @@ static int read_sample(struct pprof_reader *r, const Sample *sample)
     if (push_stack(r, sample) < 0)
         return r->err->status;
     uint32_t node = fm_stacks_end(&r->s);
+    for (int m = 0; r->heap && m < FM_METRIC_COUNT; m++)
+        if (value_of(sample, r->memory[m]) > 0)
+            fm_profile_add(r->s.p, (enum fm_metric)m, node, value_of(sample, r->memory[m]));
     fm_profile_add(r->s.p, FM_METRIC_CALLS, node, value_of(sample, r->calls));
     if (state < FM_STATE_COUNT)
         fm_profile_add(r->s.p, fm_metric_of_state((enum fm_state)state), node, ns);
@@ -358,7 +401,7 @@ static void settle_processes(struct pprof_reader *r)
     const Profile *file = r->file;
     struct fm_profile *p = r->s.p;
     bool samples = p->columns[FM_METRIC_SAMPLES].data, calls = p->columns[FM_METRIC_CALLS].data;
-    bool cpu = strcmp(text_at(r, file->sample_type[r->time]->type), "cpu") == 0;
+    bool cpu = r->time >= 0 && strcmp(text_at(r, file->sample_type[r->time]->type), "cpu") == 0;
     int64_t period_ns = 0;
     if (file->period_type && file->period > 0 &&
         __builtin_mul_overflow(file->period, unit_ns(text_at(r, file->period_type->unit)),
@@ -399,6 +442,8 @@ static int read_all(struct pprof_reader *r)
             return fm_error_context(r->err, "sample %zu", i);
     fm_stacks_settle(&r->s);
     settle_processes(r);
+    if (r->heap)
+        fm_stacks_of_memory(&r->s);
     return 0;
 }
 

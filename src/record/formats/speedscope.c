@@ -2,7 +2,8 @@
  * Writes speedscope's JSON; speedscope_read.c reads it.
  *
  * One profile of type "sampled" per thread, each stack once, its weight being the time of its leaf
- * in nanoseconds; frames are the functions, with their first lines. The format has one number per
+ * in nanoseconds; frames are the functions, with their first lines, or where contexts are lines (memory)
+ * these. The format has one number per
  * stack. Samples and calls are written beside it as "counts" and "calls", which speedscope ignores
  * and Fathom reads.
  */
@@ -21,8 +22,8 @@ struct speedscope_saver {
     const struct fm_profile *p;
     struct fm_own own;
     struct fm_buffer *out;
-    uint32_t *frame_of;      /* by function: its frame, or FM_NONE */
-    FM_VEC(uint32_t) frames; /* functions */
+    struct fm_map frame_of;  /* (function, line): its frame */
+    FM_VEC(uint32_t) frames; /* the first node of each */
     uint32_t *first, *next;  /* by thread, by node: the nodes with something, FM_NONE at the end */
     uint32_t *path;
     const int64_t *column; /* of the metric being written */
@@ -57,32 +58,37 @@ static void put_string(struct speedscope_saver *s, uint32_t string)
 
 /* ---- frames ---- */
 
+static uint64_t frame_key(const struct speedscope_saver *s, uint32_t node)
+{
+    return fm_map_pair(s->p->nodes.data[node].func, s->p->nodes.data[node].line);
+}
+
 static void number_frames(struct speedscope_saver *s)
 {
     const struct fm_profile *p = s->p;
-    s->frame_of = fm_malloc((p->functions.len + 1) * sizeof *s->frame_of);
-    memset(s->frame_of, 0xff, (p->functions.len + 1) * sizeof *s->frame_of); /* FM_NONE */
-    for (size_t i = 0; i < p->nodes.len; i++) {
-        uint32_t func = p->nodes.data[i].func;
-        if (p->nodes.data[i].parent == FM_NONE || s->frame_of[func] != FM_NONE)
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        bool is_new;
+        if (p->nodes.data[i].parent == FM_NONE)
             continue;
-        s->frame_of[func] = (uint32_t)s->frames.len;
-        fm_vec_push(&s->frames, func);
+        fm_map_at(&s->frame_of, frame_key(s, i), (uint32_t)s->frames.len, &is_new);
+        if (is_new)
+            fm_vec_push(&s->frames, i);
     }
 }
 
 static void put_frames(struct speedscope_saver *s)
 {
     for (size_t i = 0; i < s->frames.len; i++) {
-        const struct fm_function *f = &s->p->functions.data[s->frames.data[i]];
+        uint32_t node = s->frames.data[i], line = fm_own_line(s->p, node);
+        const struct fm_function *f = &s->p->functions.data[s->p->nodes.data[node].func];
         fm_buffer_add_text(s->out, i ? ",\n{\"name\":" : "\n{\"name\":");
         put_string(s, f->qualname);
         if (fm_strings_len(s->p->strings, f->file)) {
             fm_buffer_add_text(s->out, ",\"file\":");
             put_string(s, f->file);
         }
-        if (f->line)
-            fm_buffer_addf(s->out, ",\"line\":%u", f->line);
+        if (line)
+            fm_buffer_addf(s->out, ",\"line\":%u", line);
         fm_buffer_add_char(s->out, '}');
     }
 }
@@ -112,7 +118,7 @@ static int put_stacks(struct speedscope_saver *s, uint32_t thread)
         fm_buffer_add_text(s->out, i == s->first[thread] ? "[" : ",\n[");
         for (size_t k = 0; k < n; k++)
             fm_buffer_addf(s->out, k ? ",%u" : "%u",
-                           s->frame_of[s->p->nodes.data[s->path[k]].func]);
+                           *fm_map_find(&s->frame_of, frame_key(s, s->path[k])));
         fm_buffer_add_char(s->out, ']');
         if (s->out->len > OUTPUT_MAX)
             return fm_error_set(s->err, FM_UNSUPPORTED,
@@ -194,6 +200,7 @@ static int put_profile(struct speedscope_saver *s, uint32_t thread)
 static int put_all(struct speedscope_saver *s)
 {
     const char *command = fm_profile_fact_get(s->p, "command");
+    const char *metric = fm_profile_fact_get(s->p, "metric");
     bool any = false;
     fm_buffer_add_text(s->out,
                        "{\"$schema\":\"" FM_SPEEDSCOPE_SCHEMA
@@ -201,6 +208,11 @@ static int put_all(struct speedscope_saver *s)
     if (command) {
         fm_buffer_add_text(s->out, "\"name\":");
         put_text(s->out, command, strlen(command));
+        fm_buffer_add_text(s->out, ",\n");
+    }
+    if (metric) {
+        fm_buffer_add_text(s->out, "\"" FM_SPEEDSCOPE_METRIC "\":");
+        put_text(s->out, metric, strlen(metric));
         fm_buffer_add_text(s->out, ",\n");
     }
     fm_buffer_add_text(s->out, "\"shared\":{\"frames\":[");
@@ -233,7 +245,7 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
     }
     fm_own_release(&s.own);
     fm_vec_release(&s.frames);
-    free(s.frame_of);
+    fm_map_release(&s.frame_of);
     free(s.first);
     free(s.next);
     free(s.path);

@@ -10,6 +10,9 @@
  * executing. A stack of a sampled profile is one sample, unless Fathom's "counts" say how many. In
  * an evented profile every opening is a call, unless it is pyinstrument's, which samples.
  *
+ * Of memory (Fathom's own with a metric, and memray's, which has one profile of bytes and one of blocks) the
+ * lines become contexts, and the numbers those of the metric.
+ *
  * Jansson reads the text, which bounds the depth; what it makes of it is checked here.
  */
 #include <jansson.h>
@@ -34,6 +37,8 @@ struct speedscope_reader {
     FM_VEC(struct speedscope_frame) frames;
     bool own;     /* written by Fathom */
     bool sampler; /* written by a sampler: opening a frame is no call */
+    bool memray;
+    enum fm_metric memory; /* what the weights are; FM_METRIC_COUNT: no memory */
     /* The profile being read. */
     uint32_t thread;
     double scale; /* nanoseconds per unit */
@@ -88,8 +93,8 @@ static int read_frames(struct speedscope_reader *r, const json_t *frames)
         f.is_root = !r->own && !file &&
                     (strncmp(text, "thread (", 8) == 0 || strncmp(text, "process ", 8) == 0);
         f.is_self = r->sampler && !file && strcmp(text, "[self]") == 0;
-        f.function = r->own ? fm_stacks_function_new(&r->s, name_id, file, f.line)
-                            : fm_stacks_function(&r->s, name_id, file, f.line);
+        f.function = r->own && !r->s.lined ? fm_stacks_function_new(&r->s, name_id, file, f.line)
+                                           : fm_stacks_function(&r->s, name_id, file, f.line);
         fm_vec_push(&r->frames, f);
     }
     return 0;
@@ -140,10 +145,15 @@ static int read_sampled(struct speedscope_reader *r, const json_t *profile)
         int64_t count = counts ? json_integer_value(json_array_get(counts, i)) : r->own ? 0 : 1;
         if (!take_ns(r, json_array_get(weights, i), &ns) || ns < 0)
             return fm_error_set(r->err, FM_DAMAGED, "weight %zu is none", i);
-        fm_stacks_begin(&r->s, r->thread, count > 0 ? count : 0, ns);
+        bool memory = r->memory != FM_METRIC_COUNT;
+        fm_stacks_begin(&r->s, r->thread, count > 0 && !memory ? count : 0, memory ? 0 : ns);
         if (push_stack(r, stack) < 0)
             return fm_error_context(r->err, "sample %zu", i);
         uint32_t node = fm_stacks_end(&r->s);
+        if (memory) {
+            fm_profile_add(r->s.p, r->memory, node, ns);
+            continue;
+        }
         json_int_t entries = json_integer_value(json_array_get(calls, i));
         if (entries > 0)
             fm_profile_add(r->s.p, FM_METRIC_CALLS, node, entries);
@@ -238,7 +248,9 @@ static int read_unit(struct speedscope_reader *r, const json_t *profile)
     if (i == FM_COUNT(units))
         return fm_error_set(r->err, FM_DAMAGED, "its unit \"%.40s\" is none", unit);
     r->scale = units[i].ns;
-    if (i >= 4 && !fm_profile_fact_get(r->s.p, "unit")) {
+    if (r->memray)
+        r->memory = strcmp(unit, "bytes") == 0 ? FM_METRIC_PEAK : FM_METRIC_PEAK_BLOCKS;
+    if (i >= 4 && r->memory == FM_METRIC_COUNT && !fm_profile_fact_get(r->s.p, "unit")) {
         unit = i != 4 ? unit : r->own ? "samples" : "counts";
         fm_stacks_unit(&r->s, unit, strlen(unit));
     }
@@ -251,6 +263,10 @@ static void read_name(struct speedscope_reader *r, const char *name)
     unsigned pid = 0, tid = 0;
     int n = 0;
     const char *at = name;
+    if (r->memray) { /* the same stacks by two numbers */
+        r->thread = fm_stacks_thread(&r->s, fm_stacks_process(&r->s, 0), 1, 0);
+        return;
+    }
     if (sscanf(at, "Process %9u %n", &pid, &n) == 1 && n)
         at += n;
     n = 0;
@@ -280,7 +296,7 @@ static int read_profile(struct speedscope_reader *r, const json_t *profile)
     read_name(r, text_of(json_object_get(profile, "name")));
     if (strcmp(type, "sampled") == 0)
         return read_sampled(r, profile);
-    if (strcmp(type, "evented") == 0)
+    if (strcmp(type, "evented") == 0 && !r->s.lined)
         return read_evented(r, profile);
     return fm_error_set(r->err, FM_DAMAGED, "its type \"%.40s\" is none", type);
 }
@@ -294,16 +310,27 @@ static void settle_processes(struct fm_profile *p)
     }
 }
 
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strstr(text, prefix) == text;
+}
+
 static int read_all(struct speedscope_reader *r, const json_t *root)
 {
     const json_t *profiles = json_object_get(root, "profiles"), *profile;
     const char *exporter = text_of(json_object_get(root, "exporter"));
     const char *name = text_of(json_object_get(root, "name"));
     size_t i;
-    r->own = strncmp(exporter, FM_SPEEDSCOPE_EXPORTER " ", strlen(FM_SPEEDSCOPE_EXPORTER) + 1) == 0;
-    r->sampler = strncmp(exporter, "pyinstrument", 12) == 0;
-    r->s.first_lines = r->own || r->sampler;
-    if (r->own && *name)
+    r->own = begins_with(exporter, FM_SPEEDSCOPE_EXPORTER " ");
+    r->sampler = begins_with(exporter, "pyinstrument");
+    r->memray = begins_with(exporter, "memray");
+    r->memory = r->own ? fm_metric_named(text_of(json_object_get(root, FM_SPEEDSCOPE_METRIC)))
+                       : FM_METRIC_COUNT;
+    if (r->memory != FM_METRIC_COUNT && fm_metric_info(r->memory)->place != FM_PLACE_MEMORY)
+        r->memory = FM_METRIC_COUNT;
+    r->s.lined = r->memray || r->memory != FM_METRIC_COUNT;
+    r->s.first_lines = (r->own || r->sampler) && !r->s.lined;
+    if ((r->own || r->memray) && *name)
         fm_profile_fact(r->s.p, "command", name);
     if (read_frames(r, json_object_get(json_object_get(root, "shared"), "frames")) < 0)
         return r->err->status;
@@ -352,6 +379,8 @@ struct fm_profile *fm_speedscope_load(const void *bytes, size_t len, const char 
     if (status == 0) {
         fm_stacks_settle(&r.s);
         settle_processes(r.s.p);
+        if (r.s.lined)
+            fm_stacks_of_memory(&r.s);
     }
     json_decref(root);
     fm_vec_release(&r.frames);

@@ -14,6 +14,7 @@ void fm_stacks_init(struct fm_stacks *s)
 void fm_stacks_release(struct fm_stacks *s)
 {
     fm_vec_release(&s->functions);
+    fm_vec_release(&s->spot_list);
     fm_map_release(&s->names);
     fm_map_release(&s->function_index);
     fm_map_release(&s->processes);
@@ -123,11 +124,21 @@ uint32_t fm_stacks_child(struct fm_stacks *s, uint32_t node, uint32_t function)
     return fm_tree_child(&s->tree, node, function);
 }
 
-static uint32_t row_at(struct fm_stacks *s, uint32_t function, uint32_t line)
+/* A line of a function as a number. */
+static uint32_t spot_at(struct fm_stacks *s, uint32_t function, uint32_t line)
 {
     bool is_new;
     uint32_t spot =
-        *fm_map_at(&s->spots, fm_map_pair(function, line), (uint32_t)s->spots.len, NULL);
+        *fm_map_at(&s->spots, fm_map_pair(function, line), (uint32_t)s->spots.len, &is_new);
+    if (is_new && s->lined)
+        fm_vec_push(&s->spot_list, ((struct fm_stacks_spot){ function, line }));
+    return spot;
+}
+
+static uint32_t row_at(struct fm_stacks *s, uint32_t function, uint32_t line)
+{
+    bool is_new;
+    uint32_t spot = spot_at(s, function, line);
     uint32_t fresh = (uint32_t)s->p->lines.rows.len;
     uint32_t row = *fm_map_at(&s->lines, fm_map_pair(spot, s->process), fresh, &is_new);
     if (is_new)
@@ -139,10 +150,10 @@ void fm_stacks_push(struct fm_stacks *s, uint32_t function, uint32_t line)
 {
     struct fm_stacks_function *f = &s->functions.data[function];
     bool outermost = f->stack != s->stacks;
-    s->node = fm_stacks_child(s, s->node, function);
+    s->node = fm_stacks_child(s, s->node, s->lined ? spot_at(s, function, line) : function);
     s->row = FM_NONE;
     f->stack = s->stacks;
-    if (s->first_lines || !line)
+    if (s->first_lines || s->lined || !line)
         return;
     s->row = row_at(s, function, line);
     struct fm_line *row = &s->p->lines.rows.data[s->row];
@@ -188,6 +199,12 @@ void fm_stacks_settle(struct fm_stacks *s)
             process->samples += (uint64_t)samples;
         if (node->parent == FM_NONE)
             continue; /* its function stands for the thread already */
+        if (s->lined) {
+            struct fm_stacks_spot spot = s->spot_list.data[node->func];
+            node->func = spot.function;
+            node->line = spot.line;
+            p->has_lined_nodes |= spot.line != 0;
+        }
         node->func = made[node->func];
         fm_profile_add(p, FM_METRIC_TOTAL, node->parent,
                        fm_profile_value(p, FM_METRIC_TOTAL, (uint32_t)i));
@@ -195,6 +212,14 @@ void fm_stacks_settle(struct fm_stacks *s)
     for (size_t i = 0; i < p->lines.rows.len; i++)
         p->lines.rows.data[i].func = made[p->lines.rows.data[i].func];
     fm_lines_sort(&p->lines);
+}
+
+void fm_stacks_of_memory(struct fm_stacks *s)
+{
+    for (size_t i = 0; i < s->p->processes.len; i++) {
+        s->p->processes.data[i].sampled = false;
+        s->p->processes.data[i].memory = true;
+    }
 }
 
 /* ---- frames as text ---- */

@@ -8,6 +8,8 @@
  * line seen stands for its first line, and the lines become rows of lines. Where a file has first
  * lines (`first_lines`), functions are told apart by them too, and there are no rows of lines.
  *
+ * Of memory (`lined`) each line is a context of its own, as Fathom's are, and there are no rows of lines.
+ *
  * What the file weighs stacks with may be no time. Then one of it is shown as a nanosecond, a note
  * says what it is, and so does the fact "unit", by which writers know not to call it a time.
  *
@@ -29,14 +31,20 @@ struct fm_stacks_function {
     bool distinct;             /* may look like another */
 };
 
+struct fm_stacks_spot {
+    uint32_t function, line;
+};
+
 struct fm_stacks {
     struct fm_profile *p;
     bool first_lines;
+    bool lined; /* to be said before the first stack */
     FM_VEC(struct fm_stacks_function) functions;
     struct fm_map names, function_index; /* (file, name); (that, line) */
     struct fm_map processes, threads;    /* pid; (process, tid) */
     struct fm_tree tree;                 /* that the stacks become */
     struct fm_map spots, lines;          /* (function, line); (that, process) → row of lines */
+    FM_VEC(struct fm_stacks_spot) spot_list; /* by number of a spot, if lined: what it is */
     uint32_t stacks;
     /* The stack being added. */
     uint32_t node, process, row;
@@ -65,6 +73,9 @@ uint32_t fm_stacks_child(struct fm_stacks *s, uint32_t node, uint32_t function);
 
 /* The numbers are not nanoseconds but this, which may be any text of the file. */
 void fm_stacks_unit(struct fm_stacks *s, const char *unit, size_t len);
+
+/* The numbers are of memory: what is not recorded of processes otherwise. Behind fm_stacks_settle. */
+void fm_stacks_of_memory(struct fm_stacks *s);
 
 /* Everything was added: name the functions, add up the totals. */
 void fm_stacks_settle(struct fm_stacks *s);
@@ -95,6 +106,13 @@ void fm_own_release(struct fm_own *own);
 
 /* Does the node have anything that is its own? */
 bool fm_own_has(const struct fm_own *own, const struct fm_profile *p, uint32_t node);
+
+/* The line that a frame has: of memory the one that allocated or called on, else the function's first. */
+static inline uint32_t fm_own_line(const struct fm_profile *p, uint32_t node)
+{
+    uint32_t line = p->nodes.data[node].line;
+    return line ? line : p->functions.data[p->nodes.data[node].func].line;
+}
 
 /* The path from the root (left out) to `node`: `path` has room for as many as there are nodes. */
 size_t fm_own_path(const struct fm_profile *p, uint32_t node, uint32_t *path);

@@ -36,6 +36,8 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
     VEC_COPY(&copy->notes, &p->notes);
     VEC_COPY(&copy->sources, &p->sources);
     VEC_COPY(&copy->facts, &p->facts);
+    VEC_COPY(&copy->memory.counts, &p->memory.counts);
+    VEC_COPY(&copy->memory.points, &p->memory.points);
     for (size_t i = 0; i < p->threads.len; i++)
         fm_profile_thread(copy, &p->threads.data[i]);
     if (p->flat) {
@@ -94,6 +96,27 @@ static void copy_samples(struct fm_profile *to, const struct fm_profile *from,
             fm_vec_push(&to->samples.waits, wait);
     }
     fm_samples_sort(&to->samples);
+}
+
+static void copy_memory(struct fm_profile *to, const struct fm_profile *from,
+                        uint32_t first_process)
+{
+    for (size_t i = 0; i < from->memory.counts.len; i++) {
+        struct fm_heap_count count = from->memory.counts.data[i];
+        count.process = moved_process(count.process, first_process);
+        fm_vec_push(&to->memory.counts, count);
+    }
+    for (size_t i = 0; i < from->memory.points.len; i++) {
+        struct fm_memory_point point = from->memory.points.data[i];
+        point.process = moved_process(point.process, first_process);
+        fm_vec_push(&to->memory.points, point);
+    }
+    for (size_t i = 0; i < from->memory.marks.len; i++) {
+        struct fm_memory_mark mark = from->memory.marks.data[i];
+        mark.process = moved_process(mark.process, first_process);
+        mark.name = fm_profile_string_of(to, from, mark.name);
+        fm_vec_push(&to->memory.marks, mark);
+    }
 }
 
 /* ---- reshaping ---- */
@@ -240,7 +263,8 @@ static void merge_trees(struct fm_profile *into, const struct fm_profile *from,
         if (node->parent == FM_NONE)
             place[i] = fm_profile_thread_root(into, first_thread + node->thread);
         else
-            place[i] = fm_profile_node(into, place[node->parent], functions[node->func]);
+            place[i] =
+                fm_profile_node_at(into, place[node->parent], functions[node->func], node->line);
         for (int m = 0; m < FM_METRIC_COUNT; m++)
             fm_profile_add(into, (enum fm_metric)m, place[i],
                            fm_profile_value(from, (enum fm_metric)m, i));
@@ -295,6 +319,7 @@ void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
         merge_flat(into, from->flat, functions);
     copy_lines(&into->lines, &from->lines, functions, first_process);
     copy_samples(into, from, functions, first_process);
+    copy_memory(into, from, first_process);
     merge_sources(into, from);
     for (size_t i = 0; i < from->notes.len; i++) {
         struct fm_note note = from->notes.data[i];

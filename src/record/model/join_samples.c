@@ -57,6 +57,8 @@ static void join_processes(struct sample_join *u)
     for (size_t i = 0; i < u->from->processes.len; i++) {
         struct fm_process process = u->from->processes.data[i];
         u->processes[i] = find_process(u, &process);
+        if (u->processes[i] != FM_NONE && !process.sampled)
+            continue; /* it is there for its memory only */
         if (u->processes[i] != FM_NONE) {
             take_numbers(&u->into->processes.data[u->processes[i]], &process);
             continue;
@@ -121,7 +123,7 @@ static void index_children(struct sample_join *u)
         while (parent != FM_NONE &&
                p->functions.data[p->nodes.data[parent].func].kind == FM_FUNCTION_C)
             parent = p->nodes.data[parent].parent;
-        if (parent != FM_NONE)
+        if (parent != FM_NONE && !p->nodes.data[i].line)
             fm_tree_know(&u->tree, parent, p->nodes.data[i].func, i);
     }
 }
@@ -217,6 +219,12 @@ static void join_tables(struct sample_join *u)
             fm_vec_push(&u->into->samples.waits, wait);
     }
     fm_samples_sort(&u->into->samples);
+    for (size_t i = 0; i < u->from->memory.points.len; i++) {
+        struct fm_memory_point point = u->from->memory.points.data[i];
+        if (point.process != FM_NONE)
+            point.process = u->processes[point.process];
+        fm_vec_push(&u->into->memory.points, point);
+    }
 }
 
 static void join_notes(struct sample_join *u)

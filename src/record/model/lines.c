@@ -63,6 +63,12 @@ static void combine_numbers(struct fm_line *row, const struct fm_line *extra)
     row->min_ns = fm_metric_combine(FM_METRIC_MIN, row->min_ns, extra->min_ns);
     row->max_ns = fm_metric_combine(FM_METRIC_MAX, row->max_ns, extra->max_ns);
     row->samples = fm_sum(row->samples, extra->samples);
+    row->memory = row->memory || extra->memory;
+    row->allocated = fm_sum(row->allocated, extra->allocated);
+    row->freed = fm_sum(row->freed, extra->freed);
+    row->heap_after = extra->memory ? extra->heap_after : row->heap_after;
+    row->heap_most = extra->heap_most > row->heap_most ? extra->heap_most : row->heap_most;
+    row->above_most = extra->above_most > row->above_most ? extra->above_most : row->above_most;
     for (int s = 0; s < FM_STATE_COUNT; s++)
         row->state_ns[s] = fm_sum(row->state_ns[s], extra->state_ns[s]);
 }

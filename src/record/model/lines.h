@@ -39,7 +39,12 @@ struct fm_line {
     int64_t suspended_ns;
     int64_t samples;                  /* of a sampled process: that ended on this line */
     int64_t state_ns[FM_STATE_COUNT]; /* … and their time by state; see model/samples.h */
-    uint32_t histogram;               /* index into fm_lines.histograms, or FM_NONE */
+    /* What the line did to the heap (`memory`: it was recorded): bytes, callees included, of nested
+     * activations only the outermost; the heap after the last visit and the highest after any; the
+     * most that it stood, during a visit, above where that found it. */
+    bool memory;
+    int64_t allocated, freed, heap_after, heap_most, above_most;
+    uint32_t histogram; /* index into fm_lines.histograms, or FM_NONE */
 };
 
 struct fm_line_histogram {

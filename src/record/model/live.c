@@ -322,8 +322,7 @@ static void fill_process(struct fm_live_loader *l, const struct fm_live_ending *
     process->forked = h->flags & FM_LIVE_FORKED;
     process->c_calls = h->flags & FM_LIVE_C_CALLS;
     process->lines = h->flags & FM_LIVE_LINES_ON;
-    /* A store that mentions neither is older than lines: calls were all there was. */
-    process->calls = (h->flags & FM_LIVE_CALLS) || !process->lines;
+    process->calls = h->flags & FM_LIVE_CALLS;
     process->cost_call_ps = cost_ps(l, h->cost_python_call);
     process->cost_c_call_ps = cost_ps(l, h->cost_c_call);
     process->cost_resume_ps = cost_ps(l, h->cost_resume);

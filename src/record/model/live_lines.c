@@ -59,6 +59,12 @@ static void add_line(struct fm_live_lines *l, const struct fm_live_line *live)
         row->min_ns = min_ns ? min_ns : 1;
         row->max_ns = row->max_ns ? row->max_ns : 1;
     }
+    row->memory = live->heap_after != 0;
+    row->allocated = clamp(live->allocated);
+    row->freed = clamp(live->freed);
+    row->heap_after = live->heap_after;
+    row->heap_most = live->heap_most;
+    row->above_most = live->above_most;
     add_visits(l, row, live->buckets);
 }
 

@@ -179,6 +179,11 @@ static uint32_t load_root(struct fm_loader *l, uint64_t thread_id)
     return fm_profile_thread_root(l->p, thread);
 }
 
+static uint32_t line_of(uint64_t cell)
+{
+    return cell < FM_NONE ? (uint32_t)cell : 0;
+}
+
 static bool load_nodes(struct fm_loader *l, struct fm_cursor *c)
 {
     if (!fm_loader_table(l, c) || !fm_loader_is_new(l, &l->nodes) || l->table.width < 2 ||
@@ -193,7 +198,8 @@ static bool load_nodes(struct fm_loader *l, struct fm_cursor *c)
             uint32_t parent = fm_renumber_get(&l->nodes, (uint32_t)(l->table.first + i - up));
             if (parent != FM_NONE)
                 node =
-                    fm_profile_node(l->p, parent, fm_loader_function(l, fm_loader_cell(l, i, 1)));
+                    fm_profile_node_at(l->p, parent, fm_loader_function(l, fm_loader_cell(l, i, 1)),
+                                       line_of(fm_loader_cell(l, i, 2)));
         }
         if (node == FM_NONE)
             l->lost_nodes++;
@@ -387,6 +393,14 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
         return fm_load_spots(l, &c);
     case FM_BLOCK_WAITS:
         return fm_load_waits(l, &c);
+    case FM_BLOCK_LINE_MEMORY:
+        return fm_load_line_memory(l, &c);
+    case FM_BLOCK_HEAP_COUNTS:
+        return fm_load_heap_counts(l, &c);
+    case FM_BLOCK_MEMORY_POINTS:
+        return fm_load_memory_points(l, &c);
+    case FM_BLOCK_MEMORY_MARKS:
+        return fm_load_memory_marks(l, &c);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;
@@ -444,7 +458,7 @@ bool fm_file_recognise(const void *bytes, size_t len)
 /* The types of blocks that hold what was asked for; a later version's are none of them. */
 static uint64_t types_of(unsigned parts)
 {
-    uint64_t types = (2ull << FM_BLOCK_TEXTS) - 1;
+    uint64_t types = (1ull << FM_BLOCK_TYPES) - 1;
     return parts & FM_FILE_TEXTS ? types : types & ~(1ull << FM_BLOCK_TEXTS);
 }
 

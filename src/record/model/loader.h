@@ -38,6 +38,10 @@ bool fm_load_visits(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_line_states(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_marks(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_unit(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_line_memory(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_heap_counts(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_memory_points(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_memory_marks(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_spots(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_waits(struct fm_loader *l, struct fm_cursor *c);
 

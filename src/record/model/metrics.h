@@ -50,6 +50,7 @@ enum fm_metric_place {
     FM_PLACE_OWN,    /* the tables have a column for it already */
     FM_PLACE_COLUMN, /* a column of its own in every table, where any number is not zero */
     FM_PLACE_STATE,  /* with the other states */
+    FM_PLACE_MEMORY, /* in the tables of memory */
 };
 
 /* Colours are 0xrrggbb on a light and on a dark page; 0: the page's own. */
@@ -62,7 +63,15 @@ enum fm_metric_place {
     X(MIN,       "min",       "shortest call", NS,    MIN,  ENTRIES, EXACT,       OWN,    0, 0)                       \
     X(MAX,       "max",       "longest call",  NS,    MAX,  ENTRIES, EXACT,       OWN,    0, 0)                       \
     X(SUSPENDED, "suspended", "suspended",     NS,    SUM,  ENTRIES, EXACT,       OWN,    0, 0) /* yield to resume */ \
-    X(SAMPLES,   "samples",   "samples",       COUNT, SUM,  SELF,    SAMPLED,     OWN,    0, 0) /* that ended here */
+    X(SAMPLES,   "samples",   "samples",       COUNT, SUM,  SELF,    SAMPLED,     OWN,    0, 0) /* that ended here */ \
+    X(PEAK,             "peak",             "memory at the peak", BYTES, SUM, SELF, EXACT, MEMORY, 0xb3541e, 0xe08a4f) \
+    X(PEAK_BLOCKS,      "peak_blocks",      "blocks at the peak", COUNT, SUM, SELF, EXACT, MEMORY, 0xb3541e, 0xe08a4f) \
+    X(LEAKED,           "leaked",           "memory at the end",  BYTES, SUM, SELF, EXACT, MEMORY, 0x9c2f4b, 0xe07090) \
+    X(LEAKED_BLOCKS,    "leaked_blocks",    "blocks at the end",  COUNT, SUM, SELF, EXACT, MEMORY, 0x9c2f4b, 0xe07090) \
+    X(ALLOCATED,        "allocated",        "allocated memory",   BYTES, SUM, SELF, EXACT, MEMORY, 0x8a6d1f, 0xd4b45c) \
+    X(BLOCKS,           "blocks",           "allocations",        COUNT, SUM, SELF, EXACT, MEMORY, 0x8a6d1f, 0xd4b45c) \
+    X(TEMPORARY,        "temporary",        "temporary memory",   BYTES, SUM, SELF, EXACT, MEMORY, 0x5d7a36, 0xa6c878) \
+    X(TEMPORARY_BLOCKS, "temporary_blocks", "temporary blocks",   COUNT, SUM, SELF, EXACT, MEMORY, 0x5d7a36, 0xa6c878) /* freed at once */
 /* clang-format on */
 
 enum fm_metric {
@@ -129,6 +138,13 @@ static inline bool fm_metric_is_self(enum fm_metric metric)
 static inline bool fm_metric_has_total(enum fm_metric metric)
 {
     return fm_metric_info(metric)->scope != FM_OF_ENTRIES;
+}
+
+/* Is its total a sort key of its own, "total_…"? */
+static inline bool fm_metric_has_total_key(enum fm_metric metric)
+{
+    enum fm_metric_place place = fm_metric_info(metric)->place;
+    return (place == FM_PLACE_COLUMN || place == FM_PLACE_MEMORY) && fm_metric_has_total(metric);
 }
 
 /* Do its numbers add up, so that shares of them make sense? */

@@ -37,7 +37,8 @@
     X(U64,   samples_lost)                                                                         \
     X(U64,   sampler_cpu_ns)                                                                       \
     X(U64,   slow_permille)                                 /* since 1.3 */                        \
-    X(U32,   run)                                           /* since 1.4 */
+    X(U32,   run)                                           /* since 1.4 */                        \
+    X(U64,   memory_own_bytes)                              /* since 1.5 */
 
 /* The truths of a process; INVERTED: the bit is set if it is not so. */
 #define FM_PROCESS_FLAG_LIST(X)                                                                    \
@@ -46,7 +47,9 @@
     X(4,  c_calls,  false)                                                                         \
     X(8,  calls,    true)   /* calls only of functions with lines; not set: of all functions */    \
     X(16, lines,    false)                                                                         \
-    X(32, sampled,  false)
+    X(32, sampled,  false)                                                                         \
+    X(64, memory,   false)                                                                         \
+    X(128, memory_python, false)
 /* clang-format on */
 
 enum {

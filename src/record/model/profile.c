@@ -47,6 +47,7 @@ void fm_profile_free(struct fm_profile *p)
     fm_vec_release(&p->facts);
     fm_lines_release(&p->lines);
     fm_samples_release(&p->samples);
+    fm_memory_release(&p->memory);
     fm_flat_free(p->flat);
     free(p->function_index->table);
     fm_map_release(&p->function_index->next_twin);
@@ -189,7 +190,7 @@ uint32_t fm_profile_thread_root(struct fm_profile *p, uint32_t thread)
 {
     uint32_t name = fm_profile_string(p, "<thread>");
     struct fm_function f = { .kind = FM_FUNCTION_ROOT, .name = name, .qualname = name };
-    struct fm_node node = { FM_NONE, fm_profile_function(p, &f), thread };
+    struct fm_node node = { FM_NONE, fm_profile_function(p, &f), thread, 0 };
     return p->threads.data[thread].root = node_push(p, node);
 }
 
@@ -200,9 +201,15 @@ uint32_t fm_profile_thread(struct fm_profile *p, const struct fm_thread *thread)
     return id;
 }
 
+uint32_t fm_profile_node_at(struct fm_profile *p, uint32_t parent, uint32_t func, uint32_t line)
+{
+    p->has_lined_nodes = p->has_lined_nodes || line;
+    return node_push(p, (struct fm_node){ parent, func, p->nodes.data[parent].thread, line });
+}
+
 uint32_t fm_profile_node(struct fm_profile *p, uint32_t parent, uint32_t func)
 {
-    return node_push(p, (struct fm_node){ parent, func, p->nodes.data[parent].thread });
+    return fm_profile_node_at(p, parent, func, 0);
 }
 
 int64_t fm_profile_value(const struct fm_profile *p, enum fm_metric metric, uint32_t node)

@@ -23,6 +23,7 @@
 #include "base/strings.h"
 #include "base/vec.h"
 #include "record/model/lines.h"
+#include "record/model/memory.h"
 #include "record/model/metrics.h"
 #include "record/model/samples.h"
 
@@ -40,6 +41,7 @@ enum fm_function_flags {
     FM_FUNCTION_GENERATOR = 1,
     FM_FUNCTION_COROUTINE = 2,
     FM_FUNCTION_ASYNC_GENERATOR = 4,
+    FM_FUNCTION_TYPE = 8, /* of kind REGION: a type of objects, below the line that made them */
 };
 
 struct fm_function {
@@ -55,6 +57,10 @@ struct fm_node {
     uint32_t parent; /* FM_NONE for the root of a thread */
     uint32_t func;
     uint32_t thread;
+    uint32_t
+        line; /* 0: the function as a whole. Of memory, contexts are lines: that of the function
+                      at which it called on, or allocated; several nodes of one function may have
+                      one parent then */
 };
 
 /* A column of one number per node. One of zeros is not allocated: read with fm_profile_value. */
@@ -88,6 +94,10 @@ struct fm_process {
     uint64_t samples_partial;    /* of these: only the newest frames could be read */
     uint64_t samples_lost;       /* threads that could not be read at all at some instant */
     uint64_t sampler_cpu_ns;     /* processor time that watching took, outside the process */
+    /* Of a process whose memory was recorded. */
+    bool memory;
+    bool memory_python;        /* blocks of Python's allocators one by one, not as arenas */
+    uint64_t memory_own_bytes; /* that Fathom needed for it in the process */
 };
 
 enum fm_sample_mode { FM_SAMPLE_WALL = 0, FM_SAMPLE_CPU = 1, FM_SAMPLE_GIL = 2 };
@@ -132,12 +142,14 @@ struct fm_profile {
     FM_VEC(struct fm_thread) threads;
     FM_VEC(struct fm_node) nodes;
     struct fm_column columns[FM_METRIC_COUNT];
-    size_t column_cap; /* allocated length of each non-NULL column */
+    bool has_lined_nodes; /* some node is of a line */
+    size_t column_cap;    /* allocated length of each non-NULL column */
     FM_VEC(struct fm_note) notes;
     FM_VEC(struct fm_source) sources;
     FM_VEC(struct fm_fact) facts;
     struct fm_lines lines;
     struct fm_samples samples;
+    struct fm_memory memory;
     struct fm_flat *flat; /* NULL, or the table of a profile that came without a tree */
     struct fm_function_index *function_index; /* internal to profile.c */
 };
@@ -170,6 +182,9 @@ uint32_t fm_profile_thread_root(struct fm_profile *p, uint32_t thread);
 
 /* A new node under `parent` (which must exist); the caller sees to it that the pair is new. */
 uint32_t fm_profile_node(struct fm_profile *p, uint32_t parent, uint32_t func);
+
+/* The same of one line of the function. */
+uint32_t fm_profile_node_at(struct fm_profile *p, uint32_t parent, uint32_t func, uint32_t line);
 
 /* Make room for `nodes` nodes in all, when the number is known beforehand. */
 void fm_profile_reserve(struct fm_profile *p, size_t nodes);

@@ -123,6 +123,9 @@ static void append_stretch(struct append *a, uint32_t begin, uint32_t end)
         const struct fm_node *node = &a->p->nodes.data[i];
         if (node->parent == FM_NONE)
             fm_recorder_root(r, a->first_thread + node->thread);
+        else if (node->line)
+            FM_RECORDER_ROW(r, FM_TABLE_NODES, i - node->parent, a->functions[node->func],
+                            node->line);
         else
             FM_RECORDER_ROW(r, FM_TABLE_NODES, i - node->parent, a->functions[node->func]);
     }
@@ -224,6 +227,10 @@ static void append_lines(struct append *a)
         if (row->histogram != FM_NONE)
             append_visits(a, number, row->histogram);
         append_line_states(a, number, row);
+        if (row->memory)
+            FM_RECORDER_ROW(a->r, FM_TABLE_LINE_MEMORY, number, fm_zigzag(row->allocated),
+                            fm_zigzag(row->freed), fm_zigzag(row->heap_after),
+                            fm_zigzag(row->heap_most), fm_zigzag(row->above_most));
     }
 }
 
@@ -244,6 +251,41 @@ static void append_samples(struct append *a)
                         a->functions[wait->func], wait->line, wait->state,
                         string_number(a, wait->detail), fm_zigzag(wait->samples),
                         fm_zigzag(wait->ns));
+    }
+}
+
+static uint64_t known_bytes(int64_t bytes)
+{
+    return bytes < 0 ? 0 : (uint64_t)bytes + 1;
+}
+
+static void append_memory(struct append *a)
+{
+    const struct fm_memory *memory = &a->p->memory;
+    for (size_t i = 0; i < memory->counts.len; i++) {
+        const struct fm_heap_count *count = &memory->counts.data[i];
+        FM_RECORDER_ROW(a->r, FM_TABLE_HEAP_COUNTS, process_number(a, count->process), count->table,
+                        count->bucket, fm_zigzag(count->blocks), fm_zigzag(count->bytes));
+    }
+    uint64_t before = 0;
+    for (size_t i = 0; i < memory->points.len; i++) {
+        const struct fm_memory_point *point = &memory->points.data[i];
+        if (fm_rows_full(&a->r->tables[FM_TABLE_MEMORY_POINTS]) ||
+            !a->r->tables[FM_TABLE_MEMORY_POINTS].count)
+            before = 0; /* each block stands for itself */
+        FM_RECORDER_ROW(a->r, FM_TABLE_MEMORY_POINTS, process_number(a, point->process),
+                        fm_zigzag((int64_t)(point->at_ns - before)), known_bytes(point->heap),
+                        known_bytes(point->rss), known_bytes(point->pss), known_bytes(point->swap),
+                        known_bytes(point->limit), known_bytes(point->group));
+        before = point->at_ns;
+    }
+    for (size_t i = 0; i < memory->marks.len; i++) {
+        const struct fm_memory_mark *mark = &memory->marks.data[i];
+        FM_RECORDER_ROW(a->r, FM_TABLE_MEMORY_MARKS, process_number(a, mark->process),
+                        string_number(a, mark->name),
+                        mark->level == FM_MARK_NO_LEVEL ? 0 : (uint64_t)mark->level + 1,
+                        mark->begin_ns, mark->end_ns, known_bytes(mark->begin_bytes),
+                        known_bytes(mark->end_bytes));
     }
 }
 
@@ -279,6 +321,7 @@ void fm_recorder_profile(struct fm_recorder *r, const struct fm_profile *p)
     append_flat(&a);
     append_lines(&a);
     append_samples(&a);
+    append_memory(&a);
     append_sources(&a);
     free(a.strings);
     free(a.functions);

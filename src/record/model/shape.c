@@ -81,6 +81,12 @@ uint32_t *fm_names_in_shape_new(const struct fm_profile *p)
     return names;
 }
 
+/* What a node is called in the shape. */
+static inline uint32_t name_of(const struct fm_shape_source *s, uint32_t node)
+{
+    return s->name ? s->name[node] : s->func[s->p->nodes.data[node].func];
+}
+
 /* ---- members ---- */
 
 /* The source of a member, which becomes a node of it. */
@@ -116,7 +122,7 @@ static void member_expand(struct builder *b, uint32_t node, uint32_t member)
     for (uint32_t i = s->links->first_child[member]; i != FM_NONE; i = s->links->next_child[i]) {
         unsigned part = s->part ? s->part[i] : FM_SHAPE_NODE;
         if (part & FM_SHAPE_NODE) {
-            uint32_t func = s->func[s->p->nodes.data[i].func];
+            uint32_t func = name_of(s, i);
             if (!b->joins || !node || b->tree->func[node] != func) {
                 kid_add(b, i + offset, func);
                 continue;
@@ -219,8 +225,8 @@ static void member_copy(struct builder *b, struct fm_shape_source *s, uint32_t t
     uint32_t depth = w->depth;
     s->node_of[top] = node_add(b->tree, w->parent, w->func, depth);
     for (uint32_t i = walk_on(s, top, top, &depth); i != FM_NONE; i = walk_on(s, top, i, &depth)) {
-        const struct fm_node *node = &s->p->nodes.data[i];
-        s->node_of[i] = node_add(b->tree, s->node_of[node->parent], s->func[node->func], depth);
+        uint32_t up = s->p->nodes.data[i].parent;
+        s->node_of[i] = node_add(b->tree, s->node_of[up], name_of(s, i), depth);
     }
 }
 
@@ -290,12 +296,18 @@ static void find_ends(struct fm_shape *tree)
             tree->end[tree->parent[i]] = tree->end[i];
 }
 
+/* May children of one parent have one function? */
+static bool has_lines(const struct fm_shape_source *s)
+{
+    return s->p && s->p->has_lined_nodes;
+}
+
 void fm_shape_init(struct fm_shape *shape, struct fm_shape_source source[2],
                    const struct fm_shape_options *o)
 {
     struct builder b = { .tree = shape, .source = source, .joins = o->joins };
     /* Else nodes below a single member may still become one. */
-    b.copies = !o->joins && !o->folds;
+    b.copies = !o->joins && !o->folds && !has_lines(&source[0]) && !has_lines(&source[1]);
     size_t most = 1;
     b.second = (uint32_t)source[0].p->nodes.len;
     for (int i = 0; i < 2 && source[i].p; i++) {

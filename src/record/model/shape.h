@@ -52,9 +52,11 @@ uint8_t *fm_parts_new(const struct fm_profile *p, const struct fm_links *links,
 struct fm_shape_source {
     const struct fm_profile *p; /* NULL: there is no such source */
     const struct fm_links *links;
-    const uint8_t *part;    /* by node of p; NULL: all are whole */
-    bool partly;            /* some nodes have of totals only what remains below them */
-    const uint32_t *func;   /* by function of p: what it is called in the shape */
+    const uint8_t *part;  /* by node of p; NULL: all are whole */
+    bool partly;          /* some nodes have of totals only what remains below them */
+    const uint32_t *func; /* by function of p: what it is called in the shape */
+    const uint32_t
+        *name; /* by node of p: the same, where lines are told apart; NULL: as its function */
     const uint32_t *thread; /* by thread: the same for its root; FM_NONE leaves the thread out */
     uint32_t *node_of;      /* result, by node of p: node of the shape or FM_NONE. Caller frees */
 };

@@ -45,10 +45,15 @@ static void forget_column(struct fm_profile *p, enum fm_metric metric)
     p->columns[metric].data = NULL;
 }
 
+static bool is_memory(enum fm_metric metric)
+{
+    return fm_metric_info(metric)->place == FM_PLACE_MEMORY;
+}
+
 static void forget_times(struct fm_profile *p)
 {
     for (int m = 0; m < FM_METRIC_COUNT; m++)
-        if (m != FM_METRIC_CALLS && m != FM_METRIC_RESUMES)
+        if (m != FM_METRIC_CALLS && m != FM_METRIC_RESUMES && !is_memory((enum fm_metric)m))
             forget_column(p, (enum fm_metric)m);
     fm_lines_release(&p->lines);
     p->lines = (struct fm_lines){ 0 };
@@ -72,10 +77,16 @@ int fm_profile_weigh(struct fm_profile *p, const char *name, struct fm_error *er
         return fm_samples_keep_states(p, 1u << (metric - FM_METRIC_STATES)) ? 0
                                                                             : nothing_of(name, err);
     fm_autofree int64_t *totals = totals_new(p, metric);
+    if (is_memory(metric)) {
+        forget_column(p, FM_METRIC_CALLS);
+        forget_column(p, FM_METRIC_RESUMES);
+    }
     forget_times(p);
     for (uint32_t i = 0; i < p->nodes.len; i++)
         fm_profile_add(p, FM_METRIC_TOTAL, i, totals[i]);
     if (info->unit != FM_UNIT_NS)
         fm_profile_fact(p, "unit", info->unit == FM_UNIT_BYTES ? fm_unit_name(info->unit) : name);
+    if (is_memory(metric))
+        fm_profile_fact(p, "metric", name);
     return 0;
 }

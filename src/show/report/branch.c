@@ -12,29 +12,35 @@ static int compare_children(const void *a, const void *b, void *data)
     return x < y ? -1 : x > y;
 }
 
-void fm_branches_init(struct fm_branches *b, const struct fm_profile *p)
+static void add_children(struct fm_branches *b, const struct fm_profile *p)
 {
     size_t n = p->nodes.len;
     b->p = p;
     fm_node_numbers_init(&b->numbers, p);
     b->children = fm_calloc(n, sizeof *b->children);
     b->start = fm_calloc(n + 2, sizeof *b->start);
-    b->total_ns = fm_calloc(n, sizeof *b->total_ns);
-    b->self_ns = fm_calloc(n, sizeof *b->self_ns);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t parent = p->nodes.data[i].parent;
-        if (parent == FM_NONE)
-            continue;
-        b->total_ns[i] = b->self_ns[i] = fm_profile_value(p, FM_METRIC_TOTAL, i);
-        b->start[parent + 2]++;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        if (p->nodes.data[i].parent != FM_NONE)
+            b->start[p->nodes.data[i].parent + 2]++;
     for (size_t i = 2; i < n + 2; i++)
         b->start[i] += b->start[i - 1];
+    for (uint32_t i = 0; i < n; i++)
+        if (p->nodes.data[i].parent != FM_NONE)
+            b->children[b->start[p->nodes.data[i].parent + 1]++] = i;
+}
+
+static void add_times(struct fm_branches *b, const struct fm_profile *p)
+{
+    size_t n = p->nodes.len;
+    b->total_ns = fm_calloc(n, sizeof *b->total_ns);
+    b->self_ns = fm_calloc(n, sizeof *b->self_ns);
+    for (uint32_t i = 0; i < n; i++)
+        if (p->nodes.data[i].parent != FM_NONE)
+            b->total_ns[i] = b->self_ns[i] = fm_profile_value(p, FM_METRIC_TOTAL, i);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t parent = p->nodes.data[i].parent;
         if (parent == FM_NONE)
             continue;
-        b->children[b->start[parent + 1]++] = i;
         if (p->nodes.data[parent].parent == FM_NONE)
             b->total_ns[parent] += b->total_ns[i];
         else
@@ -46,9 +52,28 @@ void fm_branches_init(struct fm_branches *b, const struct fm_profile *p)
         b->self_ns[root] = own > 0 ? own : 0;
         b->total_ns[root] += b->self_ns[root];
     }
-    for (size_t i = 0; i < n; i++)
+}
+
+static void sort_children(struct fm_branches *b)
+{
+    for (size_t i = 0; i < b->p->nodes.len; i++)
         qsort_r(b->children + b->start[i], b->start[i + 1] - b->start[i], sizeof *b->children,
                 compare_children, b->total_ns);
+}
+
+void fm_branches_init(struct fm_branches *b, const struct fm_profile *p)
+{
+    add_children(b, p);
+    add_times(b, p);
+    sort_children(b);
+}
+
+void fm_branches_init_of(struct fm_branches *b, const struct fm_profile *p, enum fm_metric metric)
+{
+    add_children(b, p);
+    b->total_ns = fm_profile_totals_new(p, metric);
+    b->self_ns = fm_profile_selves_new(p, metric);
+    sort_children(b);
 }
 
 void fm_branches_release(struct fm_branches *b)

@@ -18,6 +18,8 @@ struct fm_branches {
 };
 
 void fm_branches_init(struct fm_branches *b, const struct fm_profile *p);
+/* The same with another metric in the place of time. */
+void fm_branches_init_of(struct fm_branches *b, const struct fm_profile *p, enum fm_metric metric);
 void fm_branches_release(struct fm_branches *b);
 
 /* Is the tree of this thread in scope? */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "record/model/shed.h"
 #include "show/report/cost.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
@@ -82,26 +83,35 @@ static void add_lines(const struct fm_report *r, struct fm_buffer *line)
         add_counted(line, hits, "line hit", "line hits");
 }
 
-static void print_size(const struct fm_report *r)
+/* What ran, and for how long. */
+static void add_run(const struct fm_report *r, struct fm_buffer *line, int64_t wall)
 {
-    fm_autobuffer line = FM_BUFFER_INIT;
     char number[FM_NUMBER_BYTES], text[96];
-    int64_t processes = 0, threads = 0, wall = fm_runs_wall_ns(r->p, &r->scope, false);
-    struct fm_flat_total total = fm_flat_total(r->flat);
+    int64_t processes = 0, threads = 0;
     for (uint32_t i = 0; i < r->p->processes.len; i++)
         processes += in_scope(r, i);
     for (uint32_t i = 0; i < r->p->threads.len; i++)
         threads += r->scope.thread == FM_NONE ? in_scope(r, r->p->threads.data[i].process)
                                               : i == r->scope.thread;
-    add_versions(r, &line);
+    add_versions(r, line);
     if (wall) {
         snprintf(text, sizeof text, "%s wall", fm_number_time(number, wall));
-        add_part(&line, text);
+        add_part(line, text);
     }
     if (processes) {
-        add_counted(&line, processes, "process", "processes");
-        add_counted(&line, threads, "thread", "threads");
+        add_counted(line, processes, "process", "processes");
+        add_counted(line, threads, "thread", "threads");
     }
+}
+
+static void print_size(const struct fm_report *r, bool run)
+{
+    fm_autobuffer line = FM_BUFFER_INIT;
+    char number[FM_NUMBER_BYTES], text[96];
+    int64_t wall = fm_runs_wall_ns(r->p, &r->scope, false);
+    struct fm_flat_total total = fm_flat_total(r->flat);
+    if (run)
+        add_run(r, &line, wall);
     bool states = r->flat->states; /* a sentence of its own follows */
     if (r->flat->sampled && !states)
         add_counted(&line, total.primitive, "sample", "samples");
@@ -113,7 +123,8 @@ static void print_size(const struct fm_report *r)
         snprintf(text, sizeof text, "%s in functions", fm_number_time(number, total.self_ns));
         add_part(&line, text);
     }
-    print_line(r, FM_COLOR_NONE, line.data);
+    if (run || line.len)
+        print_line(r, FM_COLOR_NONE, fm_buffer_text(&line));
 }
 
 /* "12 ms", or "12 ms to 40 ms" where that is not the same to a reader. */
@@ -142,6 +153,8 @@ static void print_cost(const struct fm_report *r)
         add_range(&line, least, most, wide);
         fm_buffer_add_text(&line, " %)");
     }
+    if (fm_profile_has_memory(r->p))
+        fm_buffer_add_text(&line, ", without what recording memory took");
     print_line(r, FM_COLOR_DIM, line.data);
 }
 
@@ -208,9 +221,97 @@ void fm_report_notes(const struct fm_report *r)
 void fm_report_header(const struct fm_report *r)
 {
     print_subject(r);
-    print_size(r);
+    print_size(r, true);
     print_sampling(r);
     print_cost(r);
+    if (fm_profile_has_memory(r->p))
+        print_line(r, FM_COLOR_DIM, "memory was recorded, too: --memory");
+    fm_report_notes(r);
+    fputc('\n', r->out);
+}
+
+void fm_report_time_header(const struct fm_report *r)
+{
+    print_size(r, false);
+    print_sampling(r);
+    print_cost(r);
+    fputc('\n', r->out);
+}
+
+/* "peak 12.3 MiB in 1,234 blocks" */
+static void add_memory(struct fm_buffer *line, const char *what, const struct fm_memory_sums *sums,
+                       enum fm_instant instant)
+{
+    char bytes[FM_NUMBER_BYTES], blocks[FM_NUMBER_BYTES], text[192];
+    int64_t count = sums->all[fm_instants[instant].blocks];
+    snprintf(text, sizeof text, "%s %s in %s block%s", what,
+             fm_number_bytes(bytes, sums->all[fm_instants[instant].bytes]),
+             fm_number_count(blocks, count), count == 1 ? "" : "s");
+    add_part(line, text);
+}
+
+/* Each process has its own peak, at its own time. */
+static void print_memory(const struct fm_report *r, const struct fm_memory_sums *sums)
+{
+    fm_autobuffer alive = FM_BUFFER_INIT, all = FM_BUFFER_INIT, peak = FM_BUFFER_INIT;
+    char number[FM_NUMBER_BYTES];
+    fm_buffer_add_text(&peak, "peak");
+    if (sums->processes > 1)
+        fm_buffer_addf(&peak, "s of %s processes, added up,",
+                       fm_number_count(number, sums->processes));
+    add_memory(&alive, peak.data, sums, FM_AT_PEAK);
+    add_memory(sums->processes > 1 ? &all : &alive, "at the end", sums, FM_AT_END);
+    add_memory(&all, "allocated", sums, FM_AT_ALL);
+    print_line(r, FM_COLOR_BOLD, alive.data);
+    if (sums->inherited && sums->processes > 1) {
+        fm_autobuffer line = FM_BUFFER_INIT;
+        fm_buffer_addf(&line, "%s of that were inherited by fork, and count for parent and child",
+                       fm_number_bytes(number, sums->inherited));
+        print_line(r, FM_COLOR_NONE, line.data);
+    }
+    print_line(r, FM_COLOR_NONE, all.data);
+    fm_buffer_clear(&all);
+    add_memory(&all, "temporary (freed at once)", sums, FM_AT_TEMPORARY);
+    print_line(r, FM_COLOR_NONE, all.data);
+}
+
+/* "all together at most 9.5 MiB at one time, resident 20.1 MiB, as looked at 123 times". */
+static void print_looks(const struct fm_report *r, const struct fm_memory_sums *sums)
+{
+    fm_autobuffer line = FM_BUFFER_INIT;
+    char number[FM_NUMBER_BYTES];
+    bool together = sums->processes > 1 && sums->together;
+    if (together)
+        fm_buffer_addf(&line, "all together at most %s at one time",
+                       fm_number_bytes(number, sums->together));
+    if (sums->resident)
+        fm_buffer_addf(&line, "%s %s", together ? ", resident" : "resident at most",
+                       fm_number_bytes(number, sums->resident));
+    if (!line.len)
+        return;
+    fm_buffer_addf(&line, ", as looked at %s time%s", fm_number_count(number, sums->looks),
+                   sums->looks == 1 ? "" : "s");
+    print_line(r, FM_COLOR_NONE, line.data);
+}
+
+void fm_report_memory_header(const struct fm_report *r)
+{
+    struct fm_memory_sums sums = fm_memory_sums_of(r);
+    fm_autobuffer run = FM_BUFFER_INIT, own = FM_BUFFER_INIT;
+    char number[FM_NUMBER_BYTES];
+    print_subject(r);
+    add_run(r, &run, fm_runs_wall_ns(r->p, &r->scope, false));
+    print_line(r, FM_COLOR_NONE, fm_buffer_text(&run));
+    print_memory(r, &sums);
+    print_looks(r, &sums);
+    if (sums.c_only)
+        print_line(r, FM_COLOR_NONE,
+                   sums.python
+                       ? "of some processes Python's own allocators are there as arenas only"
+                       : "Python's own allocators are there as arenas only");
+    fm_buffer_addf(&own, "Fathom took %s for it in the process%s",
+                   fm_number_bytes(number, sums.own_bytes), sums.processes == 1 ? "" : "es");
+    print_line(r, FM_COLOR_DIM, own.data);
     fm_report_notes(r);
     fputc('\n', r->out);
 }

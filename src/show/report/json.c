@@ -285,10 +285,8 @@ static void add_sampling(struct json_page *page)
     fm_buffer_add_char(out, '}');
 }
 
-static void add_notes(struct json_page *page)
+void fm_json_add_notes(struct fm_buffer *out, const struct fm_profile *p)
 {
-    const struct fm_profile *p = page->r->p;
-    struct fm_buffer *out = &page->text;
     fm_json_add_key(out, "notes");
     fm_buffer_add_char(out, '[');
     for (size_t i = 0; i < p->notes.len; i++) {
@@ -304,12 +302,8 @@ static void add_notes(struct json_page *page)
     fm_buffer_add_char(out, ']');
 }
 
-static void add_head(struct json_page *page)
+void fm_json_add_subject(struct fm_buffer *out, const struct fm_report *r)
 {
-    const struct fm_report *r = page->r;
-    struct fm_buffer *out = &page->text;
-    struct fm_flat_total total = fm_flat_total(r->flat);
-    struct fm_cost cost = fm_cost_of(r->p, &r->scope);
     const char *command = fm_profile_fact_get(r->p, "command");
     fm_buffer_add_text(out, "{");
     fm_json_add_text_member(out, "fathom", FATHOM_VERSION);
@@ -322,6 +316,15 @@ static void add_head(struct json_page *page)
     fm_buffer_add_char(out, ']');
     if (command)
         fm_json_add_text_member(out, "command", command);
+}
+
+static void add_head(struct json_page *page)
+{
+    const struct fm_report *r = page->r;
+    struct fm_buffer *out = &page->text;
+    struct fm_flat_total total = fm_flat_total(r->flat);
+    struct fm_cost cost = fm_cost_of(r->p, &r->scope);
+    fm_json_add_subject(out, r);
     fm_json_add_key(out, "sampled");
     fm_buffer_add_text(out, r->flat->sampled ? "true" : "false");
     fm_json_add_member(out, "calls", total.calls);
@@ -335,7 +338,7 @@ static void add_head(struct json_page *page)
     if (r->lines)
         fm_json_add_member(out, "program_ns", r->lines->program_ns);
     add_sampling(page);
-    add_notes(page);
+    fm_json_add_notes(out, r->p);
 }
 
 void fm_report_json(const struct fm_report *r, enum fm_part part)
@@ -348,6 +351,7 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         [FM_PART_THREADS] = "threads",
         [FM_PART_PROCESSES] = "processes",
         [FM_PART_SOURCE] = "",
+        [FM_PART_STATS] = "",
         [FM_PART_STATES] = "functions",
         [FM_PART_WAITS] = "waits",
         [FM_PART_SPOTS] = "spots",

@@ -30,6 +30,13 @@ static void add_numbers(struct fm_buffer *out, const struct fm_report *r, const 
         fm_json_add_member(out, "p99_ns", fm_lines_quantile_ns(&r->lines->combined, row, 0.99));
     }
     fm_json_add_member(out, "suspended_ns", row->suspended_ns);
+    if (row->memory) {
+        fm_json_add_member(out, "heap_bytes", row->heap_after);
+        fm_json_add_member(out, "heap_most_bytes", row->heap_most);
+        fm_json_add_member(out, "allocated_bytes", row->allocated);
+        fm_json_add_member(out, "freed_bytes", row->freed);
+        fm_json_add_member(out, "transient_bytes", row->above_most);
+    }
 }
 
 static void add_source(struct fm_buffer *out, const struct fm_text *text, uint32_t line)

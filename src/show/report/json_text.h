@@ -26,6 +26,10 @@ void fm_json_add_function(struct fm_buffer *out, const struct fm_profile *p, uin
 void fm_json_add_states(struct fm_buffer *out, const char *key,
                         const int64_t state_ns[FM_STATE_COUNT]);
 
+/* What every report begins with, its brace included, and the notes (json.c). */
+void fm_json_add_subject(struct fm_buffer *out, const struct fm_report *r);
+void fm_json_add_notes(struct fm_buffer *out, const struct fm_profile *p);
+
 /* The elements of a report of lines (json_lines.c). */
 void fm_json_add_lines(struct fm_buffer *out, const struct fm_report *r, enum fm_part part);
 

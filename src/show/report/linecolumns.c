@@ -84,7 +84,7 @@ struct fm_line_columns fm_line_columns_for(const struct fm_line_columns *asked,
                                            const struct fm_linetable *table)
 {
     struct fm_line_columns columns = { 0 };
-    bool self = false, suspended = false;
+    bool self = false, suspended = false, memory = false;
     if (asked->chosen)
         return *asked;
     for (size_t i = 0; i < table->n && tables->detailed; i++) {
@@ -92,6 +92,7 @@ struct fm_line_columns fm_line_columns_for(const struct fm_line_columns *asked,
         double difference = fabs((double)row->total_ns - (double)row->self_ns);
         self = self || difference > (double)row->total_ns * 0.01;
         suspended = suspended || row->suspended_ns;
+        memory = memory || row->memory;
     }
     add_column(&columns, tables->sampled ? FM_LINE_SAMPLES : FM_LINE_HITS);
     add_column(&columns, FM_LINE_TIME);
@@ -102,6 +103,11 @@ struct fm_line_columns fm_line_columns_for(const struct fm_line_columns *asked,
     add_column(&columns, FM_LINE_PERCENT);
     if (tables->sampled || tables->beside)
         add_column(&columns, FM_LINE_STATES);
+    if (memory) {
+        add_column(&columns, FM_LINE_HEAP);
+        add_column(&columns, FM_LINE_INCREMENT);
+        add_column(&columns, FM_LINE_TRANSIENT);
+    }
     for (int i = 0; i < asked->n; i++)
         add_column(&columns, asked->list[i]);
     if (suspended)
@@ -186,6 +192,18 @@ double fm_line_value(const struct fm_linetables *tables, const struct fm_line *r
         return (double)row->suspended_ns;
     case FM_LINE_SAMPLES:
         return (double)row->samples;
+    case FM_LINE_HEAP:
+        return (double)row->heap_after;
+    case FM_LINE_HEAP_MOST:
+        return (double)row->heap_most;
+    case FM_LINE_INCREMENT:
+        return (double)row->allocated - (double)row->freed;
+    case FM_LINE_ALLOCATED:
+        return (double)row->allocated;
+    case FM_LINE_FREED:
+        return (double)row->freed;
+    case FM_LINE_TRANSIENT:
+        return (double)row->above_most;
     case FM_LINE_STATES:
     case FM_LINE_COLUMN_COUNT:
         break;
@@ -193,10 +211,15 @@ double fm_line_value(const struct fm_linetables *tables, const struct fm_line *r
     return 0;
 }
 
+static bool is_bytes(enum fm_line_column column)
+{
+    return column >= FM_LINE_HEAP && column <= FM_LINE_TRANSIENT;
+}
+
 static bool is_time(enum fm_line_column column)
 {
     return column != FM_LINE_HITS && column != FM_LINE_PERCENT && column != FM_LINE_PROGRAM &&
-           column != FM_LINE_SAMPLES && column != FM_LINE_STATES;
+           column != FM_LINE_SAMPLES && column != FM_LINE_STATES && !is_bytes(column);
 }
 
 /* Times of single visits may lie far apart in one table, and the short ones matter as much. */
@@ -257,6 +280,8 @@ char *fm_line_write(const struct fm_line_format *format, const struct fm_linetab
     if (format->column == FM_LINE_STATES)
         return format->as_bar ? fm_states_write_bar(out, row->state_ns)
                               : fm_states_write(out, row->state_ns);
+    if (is_bytes(format->column))
+        return row->memory ? fm_number_bytes(out, (int64_t)value) : out;
     if (is_time(format->column))
         return fm_scale_write(&format->scale, out, value);
     return fm_number_percent(out, value, format->whole);

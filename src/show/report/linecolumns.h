@@ -26,7 +26,13 @@
     X(P99,              "p99",       "P99")                                                        \
     X(SUSPENDED,        "suspended", "Suspended")                                                  \
     X(SAMPLES,          "samples",   "Samples")                                                    \
-    X(STATES,           "states",    "States")
+    X(STATES,           "states",    "States")                                                     \
+    X(HEAP,             "mem",       "Mem usage") /* after the last visit */                       \
+    X(HEAP_MOST,        "memmax",    "Max usage")                                                  \
+    X(INCREMENT,        "increment", "Increment")                                                  \
+    X(ALLOCATED,        "allocated", "Allocated")                                                  \
+    X(FREED,            "freed",     "Freed")                                                      \
+    X(TRANSIENT,        "transient", "Transient") /* the most above its beginning, of one visit */
 /* clang-format on */
 
 enum fm_line_column {

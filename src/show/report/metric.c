@@ -138,7 +138,13 @@ void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t 
 
 void fm_node_numbers_init(struct fm_node_numbers *all, const struct fm_profile *p)
 {
-    *all = (struct fm_node_numbers){ .metrics = fm_profile_columns(p) };
+    fm_node_numbers_init_of(all, p, fm_profile_columns(p));
+}
+
+void fm_node_numbers_init_of(struct fm_node_numbers *all, const struct fm_profile *p,
+                             uint64_t metrics)
+{
+    *all = (struct fm_node_numbers){ .metrics = metrics };
     for (int m = fm_metric_next(all->metrics, 0); m < FM_METRIC_COUNT;
          m = fm_metric_next(all->metrics, m + 1)) {
         all->self[m] = fm_profile_selves_new(p, (enum fm_metric)m);

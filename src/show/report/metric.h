@@ -36,6 +36,8 @@ struct fm_node_numbers {
     int64_t *self[FM_METRIC_COUNT], *total[FM_METRIC_COUNT]; /* by node; NULL: none */
 };
 void fm_node_numbers_init(struct fm_node_numbers *all, const struct fm_profile *p);
+void fm_node_numbers_init_of(struct fm_node_numbers *all, const struct fm_profile *p,
+                             uint64_t metrics);
 void fm_node_numbers_release(struct fm_node_numbers *all);
 void fm_node_numbers_get(const struct fm_node_numbers *all, uint32_t node,
                          int64_t self[FM_METRIC_COUNT], int64_t total[FM_METRIC_COUNT]);

@@ -201,10 +201,11 @@ static void spell_function(struct fm_names *n, uint32_t row)
 {
     struct name *name = &n->all[row];
     const struct fm_function *f = function_of(n, row);
+    bool builtin = name->builtin && f->kind != FM_FUNCTION_REGION;
     fm_buffer_clear(&n->text);
-    if (name->builtin && !add_builtin_bare(n, f))
+    if (builtin && !add_builtin_bare(n, f))
         add_builtin(n, f);
-    else if (!name->builtin)
+    else if (!builtin)
         add_string(n, f->qualname ? f->qualname : f->name, 0);
     if (f->twin)
         fm_buffer_addf(&n->text, " #%u", f->twin + 1);

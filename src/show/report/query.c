@@ -79,7 +79,7 @@ static key_list keys_new(void)
         };
         if (!has_key(&all, key.name))
             fm_vec_push(&all, key);
-        if (info->place == FM_PLACE_COLUMN && fm_metric_has_total((enum fm_metric)m))
+        if (fm_metric_has_total_key((enum fm_metric)m))
             fm_vec_push(&all, total);
     }
     return all;
@@ -118,6 +118,8 @@ static const struct sort_key *look_up(const key_list *keys, const char *word, bo
         const struct sort_key *k = &keys->data[i];
         if ((pstats_only && !k->of_pstats) || strncmp(k->name, word, len) != 0)
             continue;
+        if (len < strlen("total_") && strncmp(k->name, "total_", strlen("total_")) == 0)
+            continue; /* a beginning of "total" means that */
         if (!k->name[len])
             return k; /* spelled out */
         fm_buffer_addf(several, "%s%s", several->len ? ", " : "", k->name);
@@ -179,6 +181,26 @@ void fm_query_settle_time(struct fm_query *q)
         if (q->sorts.data[i] == FM_SORT_TIME)
             q->sorts.data[i] = FM_SORT_TOTAL;
     }
+}
+
+void fm_query_settle_metrics(struct fm_query *q, enum fm_metric time, enum fm_metric calls)
+{
+    for (size_t i = 0; i < q->sorts.len; i++) {
+        enum fm_sort_field *field = &q->sorts.data[i];
+        if (*field == FM_SORT_TIME || *field == FM_SORT_SELF)
+            *field = (enum fm_sort_field)(FM_SORT_METRICS + 2 * (int)time);
+        else if (*field == FM_SORT_TOTAL)
+            *field = (enum fm_sort_field)(FM_SORT_METRICS + 2 * (int)time + 1);
+        else if (*field == FM_SORT_CALLS || *field == FM_SORT_PRIMITIVE)
+            *field = (enum fm_sort_field)(FM_SORT_METRICS + 2 * (int)calls);
+    }
+}
+
+enum fm_metric fm_query_metric(const struct fm_query *q)
+{
+    if (!q->sorts.len || q->sorts.data[0] < FM_SORT_METRICS)
+        return FM_METRIC_COUNT;
+    return (enum fm_metric)((q->sorts.data[0] - FM_SORT_METRICS) / 2);
 }
 
 void fm_query_limit(struct fm_query *q, int64_t count)

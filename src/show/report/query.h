@@ -66,6 +66,12 @@ void fm_query_add_keys(struct fm_buffer *out);
 /* Let "time" mean time with callees, as it does in tables of lines. */
 void fm_query_settle_time(struct fm_query *q);
 
+/* Let "self", "time" and "total" mean another metric, and "calls" a second one. */
+void fm_query_settle_metrics(struct fm_query *q, enum fm_metric time, enum fm_metric calls);
+
+/* The metric of the first key; FM_METRIC_COUNT if that is none. */
+enum fm_metric fm_query_metric(const struct fm_query *q);
+
 /* Add a restriction: "10", "0.25" or a regular expression. */
 int fm_query_restrict(struct fm_query *q, const char *text, struct fm_error *err);
 void fm_query_limit(struct fm_query *q, int64_t count);

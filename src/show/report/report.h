@@ -13,6 +13,7 @@
 #include "record/model/flat.h"
 #include "record/model/profile.h"
 #include "show/report/linecolumns.h"
+#include "show/report/memory.h"
 #include "show/report/names.h"
 #include "show/report/query.h"
 #include "show/report/table.h"
@@ -43,12 +44,14 @@ struct fm_report {
     int depth_max;      /* levels of the tree; < 0: all */
     double min_percent; /* smallest share of the time a branch of the tree must have */
     struct fm_lines_view view;
+    struct fm_memory_view memory;
 };
 
 enum fm_direction { FM_CALLERS, FM_CALLEES };
 
 /* Tables and trees for people. */
 void fm_report_header(const struct fm_report *r);
+void fm_report_time_header(const struct fm_report *r); /* only how the times came about */
 void fm_report_notes(const struct fm_report *r);
 void fm_report_functions(const struct fm_report *r);
 void fm_report_edges(const struct fm_report *r, enum fm_direction direction);
@@ -63,6 +66,15 @@ void fm_report_lines(const struct fm_report *r);    /* each function, line by li
 void fm_report_hot(const struct fm_report *r);      /* the hottest lines of all functions */
 void fm_report_annotate(const struct fm_report *r); /* whole files, to be searched with grep */
 
+/* Of a report of memory (memory.h): what its tables are, and what stands above them. */
+void fm_report_memory_header(const struct fm_report *r);
+void fm_report_memory_functions(const struct fm_report *r);
+void fm_report_memory_edges(const struct fm_report *r, enum fm_direction direction);
+void fm_report_memory_lines(const struct fm_report *r);
+void fm_report_memory_threads(const struct fm_report *r);
+void fm_report_memory_processes(const struct fm_report *r);
+void fm_report_memory_stats(const struct fm_report *r);
+
 /* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_combine). */
 void fm_report_classic(const struct fm_report *r);
 void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direction);
@@ -76,6 +88,7 @@ enum fm_part {
     FM_PART_THREADS,
     FM_PART_PROCESSES,
     FM_PART_SOURCE,
+    FM_PART_STATS, /* of memory */
     FM_PART_STATES,
     FM_PART_WAITS,
     FM_PART_SPOTS,
@@ -96,5 +109,7 @@ static inline bool fm_part_is_of_samples(enum fm_part part)
 
 void fm_report_json(const struct fm_report *r, enum fm_part part);
 void fm_report_csv(const struct fm_report *r, enum fm_part part);
+void fm_report_memory_json(const struct fm_report *r, enum fm_part part);
+void fm_report_memory_csv(const struct fm_report *r, enum fm_part part);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * The calling-context tree, one per thread: who called whom, with the time below each call. Shares
- * are of all time shown. Branches that are too small are summed up in one line.
+ * The calling-context tree, one per thread: who called whom, with the time below each call, or the
+ * memory that was allocated there. Shares are of all time shown. Branches that are too small are
+ * summed up in one line.
  */
 #include <string.h>
 
+#include "record/model/shed.h"
 #include "show/report/branch.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
@@ -13,6 +15,8 @@ struct tree_page {
     struct fm_table table;
     uint32_t *row_of; /* by function: its row in the table, for its name */
     int64_t all_ns, least_ns;
+    enum fm_unit unit;
+    int64_t *blocks;  /* by node, callees included, of a tree of memory; else NULL */
     int64_t *samples; /* by node, callees included; NULL if there are none */
     uint64_t metrics; /* that have a column of their own */
     bool calls;       /* are shown, perhaps beside samples */
@@ -50,13 +54,11 @@ static void show_hidden(struct tree_page *page, const struct fm_step *step)
     fm_autobuffer lines = FM_BUFFER_INIT;
     char text[FM_NUMBER_BYTES];
     struct fm_table *t = &page->table;
-    fm_table_cell(t, FM_COLOR_DIM, fm_number_time(text, step->hidden_ns));
+    fm_table_cell(t, FM_COLOR_DIM, fm_number_of(text, page->unit, step->hidden_ns));
     fm_table_cell(t, FM_COLOR_DIM,
                   fm_number_percent(text, (double)step->hidden_ns, (double)page->all_ns));
     fm_table_cell(t, FM_COLOR_DIM, "");
-    if (page->calls)
-        fm_table_cell(t, FM_COLOR_DIM, "");
-    if (page->samples)
+    for (int i = page->calls + (page->blocks != NULL) + (page->samples != NULL); i > 0; i--)
         fm_table_cell(t, FM_COLOR_DIM, "");
     fm_metric_cells_empty(t, page->metrics);
     add_lines(page, &lines, step);
@@ -77,15 +79,18 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
         return;
     }
     int64_t total = b->total_ns[step->node], self = b->self_ns[step->node];
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_time(text, total));
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_of(text, page->unit, total));
     fm_table_cell(t, fm_color_heat((double)total, (double)page->all_ns),
                   fm_number_percent(text, (double)total, (double)page->all_ns));
-    fm_table_cell(t, FM_COLOR_NONE, step->depth || self ? fm_number_time(text, self) : "");
+    fm_table_cell(t, FM_COLOR_NONE,
+                  step->depth || self ? fm_number_of(text, page->unit, self) : "");
     int64_t calls = fm_profile_value(p, FM_METRIC_CALLS, step->node) +
                     fm_profile_value(p, FM_METRIC_RESUMES, step->node);
     if (page->calls)
         fm_table_cell(t, FM_COLOR_NONE,
                       step->depth && (calls || !page->samples) ? fm_number_count(text, calls) : "");
+    if (page->blocks)
+        fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, page->blocks[step->node]));
     if (page->samples)
         fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, page->samples[step->node]));
     int64_t self_numbers[FM_METRIC_COUNT], total_numbers[FM_METRIC_COUNT];
@@ -105,41 +110,66 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
     }
 }
 
+static void add_columns(struct tree_page *page)
+{
+    fm_table_init(&page->table, page->r->style);
+    fm_table_column(&page->table, "total", FM_TABLE_RIGHT);
+    fm_table_column(&page->table, "%", FM_TABLE_RIGHT);
+    fm_table_column(&page->table, "self", FM_TABLE_RIGHT);
+    if (page->calls)
+        fm_table_column(&page->table, "calls", FM_TABLE_RIGHT);
+    if (page->blocks)
+        fm_table_column(&page->table, "blocks", FM_TABLE_RIGHT);
+    if (page->samples)
+        fm_table_column(&page->table, "samples", FM_TABLE_RIGHT);
+    fm_metric_columns(&page->table, page->metrics);
+    fm_table_column(&page->table, "function", FM_TABLE_FLEXIBLE);
+}
+
+/* Threads that are known by their memory alone have no time, and others no memory at this instant. */
+static bool is_empty(const struct fm_branches *b, uint32_t thread, bool of_memory)
+{
+    uint32_t root = b->p->threads.data[thread].root;
+    bool leaf = b->start[root] == b->start[root + 1];
+    return !b->total_ns[root] && (of_memory || (leaf && fm_profile_has_memory(b->p)));
+}
+
 void fm_report_tree(const struct fm_report *r)
 {
     struct tree_page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
+    const struct fm_instant_info *at = r->memory.at;
     struct fm_branches b;
-    page.calls = !r->flat->states;
+    page.calls = !r->flat->states && !at;
+    page.unit = at ? FM_UNIT_BYTES : FM_UNIT_NS;
     if (r->flat->states || r->flat->beside)
         page.samples = fm_profile_totals_new(r->p, FM_METRIC_SAMPLES);
-    fm_branches_init(&b, r->p);
+    if (at) {
+        page.blocks = fm_profile_totals_new(r->p, at->blocks);
+        fm_branches_init_of(&b, r->p, at->bytes);
+    } else {
+        fm_branches_init(&b, r->p);
+    }
     page.metrics = b.numbers.metrics;
     page.row_of = fm_malloc(r->p->functions.len * sizeof *page.row_of);
     memset(page.row_of, 0xff, r->p->functions.len * sizeof *page.row_of); /* FM_NONE */
     for (uint32_t i = 0; i < r->flat->rows.len; i++)
         page.row_of[r->flat->rows.data[i].func] = i;
-    fm_table_init(&page.table, r->style);
-    fm_table_column(&page.table, "total", FM_TABLE_RIGHT);
-    fm_table_column(&page.table, "%", FM_TABLE_RIGHT);
-    fm_table_column(&page.table, "self", FM_TABLE_RIGHT);
-    if (page.calls)
-        fm_table_column(&page.table, "calls", FM_TABLE_RIGHT);
-    if (page.samples)
-        fm_table_column(&page.table, "samples", FM_TABLE_RIGHT);
-    fm_metric_columns(&page.table, page.metrics);
-    fm_table_column(&page.table, "function", FM_TABLE_FLEXIBLE);
+    add_columns(&page);
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
         if (fm_branches_shows(r->p, &r->scope, i))
             page.all_ns += b.total_ns[r->p->threads.data[i].root];
     }
     page.least_ns = (int64_t)((double)page.all_ns * r->min_percent / 100);
+    if (at && page.least_ns < 1)
+        page.least_ns = 1; /* what has nothing at this instant */
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
-        if (fm_branches_shows(r->p, &r->scope, i))
+        if (fm_branches_shows(r->p, &r->scope, i) && !is_empty(&b, i, at))
             fm_branches_walk(&b, i, r->depth_max, page.least_ns, show_step, &page);
     }
     fm_table_print(&page.table, r->out);
     fm_table_release(&page.table);
     free(page.row_of);
+    free(page.blocks);
     free(page.samples);
     fm_branches_release(&b);
 }

@@ -105,6 +105,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     }
     c->slot = slot;
     c->calls = options->calls;
+    c->lines_waiting = options->lines_wait;
     c->c_calls = options->c_calls && options->calls;
     c->lines_on = options->lines != NULL;
     c->lines_split = options->lines_split;

@@ -64,6 +64,7 @@ struct fm_agent_thread {
     uint32_t stack;                           /* the number of the chunk that base[] lies in */
     struct fm_line_frame *lines; /* beside base[0…]; NULL unless lines are recorded */
     size_t lines_cap;
+    struct fm_heap_meter *meter;  /* of the heap library; NULL: memory of lines is not recorded */
     struct fm_agent_table abroad; /* line record → activations counted here, see lines.h */
     uintptr_t abroad_open;        /* their sum */
     /* The lock, from here on. */
@@ -92,6 +93,7 @@ struct fm_options {
     const char *lines; /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
     bool keep_code;    /* hold code objects so that getstats() can show them */
     bool lines_split;  /* physical lines, not statements */
+    bool lines_wait;   /* no patterns, and no events before a function is marked */
     bool redact;       /* no arguments of command lines, no text of generated code */
     PyObject *timer;   /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
     double timer_unit;
@@ -112,6 +114,8 @@ struct fm_collector {
     bool forked;   /* in a child that has not begun its own store yet. Lock */
     bool calls, c_calls, keep_code, redact;
     bool lines_on, lines_split;
+    bool
+        lines_waiting; /* for the first function that is marked: only then events are listened to */
     char lines_patterns[1024];
     PyObject *marked; /* {address: code object} whose lines were asked for one by one, or NULL */
     PyObject *timer;

@@ -120,7 +120,7 @@ static PyObject *profile(PyObject *self, PyObject *object)
 {
     struct fm_collector *c = fm_start_collector();
     (void)self;
-    if (c && c->lines_on && fm_decorator_mark(c, object) < 0)
+    if (c && (c->lines_on || c->lines_waiting) && fm_decorator_mark(c, object) < 0)
         PyErr_Clear(); /* a decorator must not fail because of us */
     return Py_NewRef(object);
 }

@@ -150,8 +150,21 @@ struct fm_func_lines *fm_lines_of(struct fm_collector *c, struct fm_func *f, PyC
     return f->lines;
 }
 
+/* The first function is marked: from now on there are lines. */
+static int stop_waiting(struct fm_collector *c)
+{
+    if (!c->lines_waiting || !c->store.header)
+        return 0;
+    c->lines_waiting = false;
+    c->lines_on = true;
+    c->store.header->flags |= FM_LIVE_LINES_ON;
+    return fm_collector_start(c);
+}
+
 int fm_lines_mark(struct fm_collector *c, PyCodeObject *code)
 {
+    if (stop_waiting(c) < 0)
+        return -1;
     struct fm_func *f = fm_function_of_code(c, code);
     if (f && !f->lines)
         f->lines = new_map(c, code);

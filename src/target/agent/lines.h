@@ -24,6 +24,7 @@
 #define FM_AGENT_LINES_H
 
 #include "target/agent/collector.h"
+#include "target/agent/line_memory.h"
 
 struct fm_func_lines {
     int first, count;    /* lines first … first + count − 1 */
@@ -37,8 +38,9 @@ struct fm_line_frame {
     struct fm_live_line *line; /* open, or NULL */
     uint64_t since;
     uint64_t callees; /* ticks that recorded callees took since then */
-    int last;         /* the line number of the last event */
-    bool abroad;      /* counted in the thread's own table */
+    struct fm_line_memory memory;
+    int last;    /* the line number of the last event */
+    bool abroad; /* counted in the thread's own table */
 };
 
 /* The lines of a function if they are chosen, else NULL; looked up once per code and collector. */
@@ -76,8 +78,10 @@ static inline void fm_line_close(struct fm_agent_thread *t, struct fm_line_frame
         return;
     uint64_t ticks = fm_elapsed(lf->since, now);
     line->self_ticks += fm_elapsed(lf->callees, ticks);
-    if (fm_line_ends(t, lf))
+    bool outermost = fm_line_ends(t, lf);
+    if (outermost)
         line->total_ticks += ticks;
+    fm_line_memory_close(t->meter, &lf->memory, line, outermost);
     if (ticks < line->min_ticks)
         line->min_ticks = ticks;
     if (ticks > line->max_ticks)
@@ -103,6 +107,7 @@ static inline void fm_line_open(struct fm_agent_thread *t, struct fm_line_frame 
     lf->line = line;
     lf->since = since;
     lf->callees = 0;
+    fm_line_memory_open(t->meter, &lf->memory);
 }
 
 /* The line on which a generator waited goes on: no new hit. */

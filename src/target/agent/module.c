@@ -227,7 +227,7 @@ static PyObject *module_mark_lines(PyObject *module, PyObject *object)
 {
     struct fm_collector *c = fm_start_collector();
     (void)module;
-    if (c && c->lines_on && fm_decorator_mark(c, object) < 0)
+    if (c && (c->lines_on || c->lines_waiting) && fm_decorator_mark(c, object) < 0)
         return NULL;
     return PyBool_FromLong(c && c->lines_on);
 }

@@ -7,6 +7,9 @@
 #define FM_AGENT_PYTHON_H
 
 #define PY_SSIZE_T_CLEAN
+#ifdef FM_PYTHON_FRAMES /* asked for by heap.c, which tells the heap library what frames look like */
+#define Py_BUILD_CORE_MODULE 1
+#endif
 #include <Python.h>
 
 #if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x03100000
@@ -139,5 +142,112 @@ static inline PyObject *fm_python_type_dict(PyTypeObject *type)
     return type->tp_dict;
 #endif
 }
+
+#ifdef FM_PYTHON_FRAMES
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#if PY_VERSION_HEX >= 0x030e0000
+#include <internal/pycore_interpframe_structs.h>
+#endif
+#include <internal/pycore_frame.h>
+#include <internal/pycore_gc.h>
+#include <internal/pycore_interp.h>
+#include <internal/pycore_runtime.h>
+#pragma GCC diagnostic pop
+
+#if PY_VERSION_HEX >= 0x030d0000
+#define FM_THREAD_FRAME offsetof(PyThreadState, current_frame)
+#define FM_CFRAME_FRAME UINT32_MAX
+#define FM_FRAME_INSTR  offsetof(_PyInterpreterFrame, instr_ptr)
+#define FM_FRAME_CODE   offsetof(_PyInterpreterFrame, f_executable)
+#else
+#define FM_THREAD_FRAME offsetof(PyThreadState, cframe)
+#define FM_CFRAME_FRAME offsetof(_PyCFrame, current_frame)
+#define FM_FRAME_INSTR  offsetof(_PyInterpreterFrame, prev_instr)
+#define FM_FRAME_CODE   offsetof(_PyInterpreterFrame, f_code)
+#endif
+#if PY_VERSION_HEX >= 0x030c0000
+#define FM_THREAD_INTERPRETER offsetof(PyThreadState, interp)
+#else
+#define FM_THREAD_INTERPRETER UINT32_MAX
+#endif
+#define FM_OWNER_FOREIGN 3 /* 3.12 and later: frames of the C stack, of the interpreter itself */
+
+static inline void *fm_python_current_thread(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+/* Hear of every new object, with its type; -1 if this Python cannot say, or somebody else listens. */
+#define FM_HAS_TYPES (PY_VERSION_HEX >= 0x030d0000)
+typedef void fm_python_new_object(const void *object, const void *type);
+static inline int fm_python_trace_objects(fm_python_new_object *tell);
+#if FM_HAS_TYPES
+static fm_python_new_object *fm_python_tell;
+static int fm_python_on_reference(PyObject *object, PyRefTracerEvent event, void *data)
+{
+    (void)data;
+    if (event == PyRefTracer_CREATE)
+        fm_python_tell(object, Py_TYPE(object));
+    return 0;
+}
+static inline int fm_python_trace_objects(fm_python_new_object *tell)
+{
+    void *data;
+    if (PyRefTracer_GetTracer(&data))
+        return -1;
+    fm_python_tell = tell;
+    return PyRefTracer_SetTracer(fm_python_on_reference, NULL);
+}
+#else
+static inline int fm_python_trace_objects(fm_python_new_object *tell)
+{
+    (void)tell;
+    return -1;
+}
+#endif
+
+/* Attached or not. In a second interpreter the one that runs is not the one that the thread began with;
+ * before 3.12 the running one may be another thread's. */
+static inline void *fm_python_thread_of_this(void)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    PyThreadState *running = fm_python_current_thread();
+    if (running)
+        return running;
+#endif
+    return PyGILState_GetThisThreadState();
+}
+
+/* Before 3.12 making an object may run the garbage collector, in the middle of an allocation. */
+static inline int fm_python_gc_hold(PyThreadState *thread)
+{
+#if PY_VERSION_HEX < 0x030c0000
+    int collecting = thread->interp->gc.collecting;
+    thread->interp->gc.collecting = 1;
+    return collecting;
+#else
+    (void)thread;
+    return 0;
+#endif
+}
+
+static inline void fm_python_gc_release(PyThreadState *thread, int collecting)
+{
+#if PY_VERSION_HEX < 0x030c0000
+    thread->interp->gc.collecting = collecting;
+#else
+    (void)thread;
+    (void)collecting;
+#endif
+}
+#endif
 
 #endif

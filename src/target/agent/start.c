@@ -16,6 +16,7 @@
 #include "base/command_line.h"
 #include "target/agent/calibrate.h"
 #include "target/agent/decorator.h"
+#include "target/agent/heap.h"
 #include "target/agent/sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -161,17 +162,23 @@ EXPORT int fathom_agent_start(const char *config)
         config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
     options.redact =
         config_value(config, "redact", redact, sizeof redact) && strcmp(redact, "1") == 0;
+    char memory[32];
+    options.lines_wait =
+        !options.calls && !options.lines && config_value(config, "memory", memory, sizeof memory);
     struct fm_clock_pair since = fm_clock_pair_now();
     uint64_t cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     struct fm_raised raised = fm_python_put_aside();
-    cost = fm_calibrate(&options);
+    bool listens = options.calls || options.lines; /* else the process is only described */
+    if (listens)
+        cost = fm_calibrate(&options);
     interpreter = PyInterpreterState_Get();
+    fm_heap_introduce();
     running = fm_collector_new(&options);
     int rc = -1;
     if (running) {
         atexit(fathom_agent_end);
-        rc = fm_collector_start(running);
-        if (rc == 0 && running->lines_on)
+        rc = listens ? fm_collector_start(running) : 0;
+        if (rc == 0 && (running->lines_on || running->lines_waiting))
             offer_decorator();
         charge_start(since, cpu_ns);
     }

@@ -308,6 +308,8 @@ struct fm_agent_thread *fm_thread_attach(struct fm_collector *c)
         t = attach_locked(c);
         pthread_mutex_unlock(&lock);
     }
+    if (t)
+        t->meter = c->lines_on ? fm_line_memory_meter() : NULL;
     if (t && in_child)
         fm_fork_reopen_calls(c, t);
     if (t)

@@ -3,7 +3,8 @@
  *
  * The library stands last in LD_PRELOAD: what the user preloads keeps its place in front
  * (sanitizers insist on it). So "LD_PRELOAD=X" becomes "LD_PRELOAD=X:library", and no LD_PRELOAD at all becomes
- * "LD_PRELOAD=library"; cleaning turns each back into what it was, an empty one included.
+ * "LD_PRELOAD=library"; cleaning turns each back into what it was, an empty one included. With --memory the
+ * heap library stands first: "LD_PRELOAD=heap:X:library". The two come and go together.
  *
  * Only functions that are safe between vfork and exec. `environ` is read, as exec itself reads it, and
  * changed only by the constructor.
@@ -28,11 +29,11 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Where the library stands in a list separated by colons or spaces; NULL if it does not. */
-static char *find_library(const char *list)
+/* Where a library stands in a list separated by colons or spaces; NULL if it does not. */
+static char *find_library(const char *list, const char *library)
 {
-    size_t len = strlen(fm_preload.library);
-    for (const char *at = list; (at = strstr(at, fm_preload.library)); at++) {
+    size_t len = strlen(library);
+    for (const char *at = list; (at = strstr(at, library)); at++) {
         bool begins = at == list || at[-1] == ':' || at[-1] == ' ';
         bool ends = at[len] == '\0' || at[len] == ':' || at[len] == ' ';
         if (begins && ends)
@@ -76,7 +77,7 @@ void fm_environment_plan(struct fm_environment *plan, char *const *envp)
         else if (!plan->preload && begins_with(entry, preload_name))
             plan->preload = entry + strlen(preload_name);
     }
-    bool has_library = plan->preload && find_library(plan->preload);
+    bool has_library = plan->preload && find_library(plan->preload, fm_preload.library);
     if (!library_is_readable()) {
         plan->remove = has_run || has_library;
         plan->bytes = plan->remove ? bytes_needed(plan, 0) : 0;
@@ -85,7 +86,7 @@ void fm_environment_plan(struct fm_environment *plan, char *const *envp)
     plan->add_run = !has_run;
     plan->add_preload = !has_library;
     if (plan->add_run || plan->add_preload)
-        plan->bytes = bytes_needed(plan, strlen(fm_preload.library) + 1);
+        plan->bytes = bytes_needed(plan, strlen(fm_preload.heap) + strlen(fm_preload.library) + 2);
 }
 
 bool fm_environment_differs(void)
@@ -95,15 +96,14 @@ bool fm_environment_differs(void)
     return plan.bytes != 0;
 }
 
-/* Take the library out of the entry "LD_PRELOAD=…", with the separator that came with it. False
- * if nothing is left and there was no separator: then the variable is Fathom's alone. */
-static bool clean_preload(char *entry)
+/* Take a library out of the list, with the separator that came with it. False if nothing is left and
+ * there was no separator: then the list is Fathom's alone. */
+static bool clean_list(char *list, const char *library)
 {
-    char *list = entry + strlen(preload_name);
-    char *at = find_library(list);
+    char *at = find_library(list, library);
     if (!at)
         return true;
-    char *rest = at + strlen(fm_preload.library);
+    char *rest = at + strlen(library);
     if (at == list && *rest == '\0')
         return false;
     if (at > list)
@@ -112,6 +112,15 @@ static bool clean_preload(char *entry)
         rest++;
     memmove(at, rest, strlen(rest) + 1);
     return true;
+}
+
+/* The same of the entry "LD_PRELOAD=…" and all libraries. */
+static bool clean_preload(char *entry)
+{
+    char *list = entry + strlen(preload_name);
+    if (fm_preload.heap[0] && !clean_list(list, fm_preload.heap))
+        return false;
+    return clean_list(list, fm_preload.library);
 }
 
 static bool is_preload_entry(const struct fm_environment *plan, size_t i)
@@ -143,6 +152,10 @@ static size_t fill_with(const struct fm_environment *plan, char **env, char *tex
     size_t n = 0;
     if (plan->add_preload) {
         char *end = mempcpy(text, preload_name, strlen(preload_name));
+        if (fm_preload.heap[0]) {
+            end = mempcpy(end, fm_preload.heap, strlen(fm_preload.heap));
+            *end++ = ':';
+        }
         if (plan->preload) {
             end = mempcpy(end, plan->preload, strlen(plan->preload));
             *end++ = ':';

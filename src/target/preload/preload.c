@@ -45,6 +45,8 @@ __attribute__((constructor)) static void preload_start(void)
         memcpy(fm_preload.run_entry + strlen("FATHOM_RUN="), config, strlen(config) + 1);
         char redact[2];
         fm_preload.redact = field(config, "redact", redact, sizeof redact);
+        if (!field(config, "heap", fm_preload.heap, sizeof fm_preload.heap))
+            fm_preload.heap[0] = '\0';
         fm_preload.active = true;
         fm_preload_python();
     }

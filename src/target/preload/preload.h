@@ -32,6 +32,7 @@ struct fm_preload {
     bool active, redact;
     char run_entry[FM_PRELOAD_RUN_MAX]; /* "FATHOM_RUN=…" as received */
     char library[FM_PRELOAD_RUN_MAX];   /* this library as LD_PRELOAD names it */
+    char heap[FM_PRELOAD_RUN_MAX];      /* the heap library, the same; "" without --memory */
     char folder[FM_PRELOAD_RUN_MAX];    /* the run's folder */
     char agents[FM_PRELOAD_RUN_MAX];    /* the folder with the agents */
 };

@@ -234,6 +234,9 @@ static void find_python(void)
         return;
     version = get_version();
     waiting = true;
+    void (*heap)(const char *) = (void (*)(const char *))dlsym(RTLD_DEFAULT, "fathom_heap_start");
+    if (heap)
+        heap(fm_preload_config());
     fm_environment_clean();
     if (fm_preload_add_hook(on_audit) < 0 && fm_preload_symbol("Py_Main"))
         note_unprofiled(no_agent(""));

@@ -21,7 +21,7 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* "PID.N.live", "PID.N.live.more", "PID.N.unprofiled"; `*ret_pid` is its process. */
+/* "PID.N.live", "PID.N.live.more", "PID.N.heap", "PID.N.unprofiled"; `*ret_pid` is its process. */
 static bool is_of_process(const char *name, long *ret_pid)
 {
     char *end;
@@ -32,7 +32,7 @@ static bool is_of_process(const char *name, long *ret_pid)
         return false;
     strtol(end + 1, &end, 10);
     return strcmp(end, ".live") == 0 || strcmp(end, ".live.more") == 0 ||
-           strcmp(end, ".unprofiled") == 0;
+           strcmp(end, ".heap") == 0 || strcmp(end, ".unprofiled") == 0;
 }
 
 /* Names that launchers and processes of runs put into their folders, and nobody else. */

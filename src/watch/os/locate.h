@@ -10,6 +10,7 @@
 #include "base/error.h"
 
 #define FM_LOCATE_PRELOAD "libfathom_preload.so"
+#define FM_LOCATE_HEAP    "libfathom_heap.so" /* first, and with --memory alone */
 
 /* The folder, absolute and without links, malloc'ed; NULL with an error saying where it looked. */
 char *fm_locate_agents(struct fm_error *err);

@@ -67,7 +67,7 @@ struct fm_watched *fm_watch_add(struct fm_watch *watch, pid_t pid)
     return &watch->list.data[watch->list.len - 1];
 }
 
-/* A file "PID.N.live" or "PID.N.unprofiled" is there. Processes number theirs upwards, so what is
+/* A file "PID.N.live", "PID.N.heap" or "PID.N.unprofiled" is there. Processes number theirs upwards, so what is
  * below the number to come was seen before, and is perhaps of another process that had the same
  * number. */
 static void see_name(struct fm_watch *watch, const char *name)
@@ -78,13 +78,13 @@ static void see_name(struct fm_watch *watch, const char *name)
     if (dot == name || *dot != '.' || errno != 0 || pid <= 0 || pid > INT32_MAX)
         return;
     long number = strtol(dot + 1, &end, 10);
-    bool live = strstr(end, ".live") != NULL;
+    int kind = strstr(end, ".live") ? 1 : strstr(end, ".heap") ? 2 : 0;
     const struct fm_watched *known = find(watch, (pid_t)pid);
-    if (known && number < known->seen[live])
+    if (known && number < known->seen[kind])
         return;
     struct fm_watched *watched = fm_watch_add(watch, (pid_t)pid);
-    watched->seen[live] = number + 1;
-    watched->records |= live;
+    watched->seen[kind] = number + 1;
+    watched->records |= kind != 0;
 }
 
 void fm_watch_scan(struct fm_watch *watch)

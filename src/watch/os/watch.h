@@ -28,7 +28,7 @@ struct fm_watched {
     uint64_t end_ns;           /* CLOCK_MONOTONIC; 0 while it runs, or if it ended unseen */
     int32_t exit_status;       /* as a shell shows it; −1 if unknown */
     bool records;              /* it has a live store */
-    long seen[2];              /* the next number of its files, of either kind; see watch.c */
+    long seen[3];              /* the next number of its files, of each kind; see watch.c */
 };
 
 struct fm_watch {

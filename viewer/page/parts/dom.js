@@ -65,14 +65,19 @@ export function oncePerFrame(f) {
   };
 }
 
-/** A labelled choice. @param {string} label @param {[string, string][]} options value and text
+/** A labelled choice. @param {string} label @param {[string, string, string?][]} options value, text and heading
  * @param {string} value @param {(value: string) => void} change */
 export function choice(label, options, value, change) {
-  const select = el(
-    "select",
-    { "aria-label": label, onchange: () => change(select.value) },
-    ...options.map(([v, text]) => el("option", { value: v }, text)),
-  );
+  const select = el("select", { "aria-label": label, onchange: () => change(select.value) });
+  /** @type {any} */
+  let group = select;
+  for (const [v, text, heading = ""] of options) {
+    if (heading !== (group.label ?? "")) {
+      group = heading ? el("optgroup", { label: heading }) : select;
+      if (heading) select.append(group);
+    }
+    group.append(el("option", { value: v }, text));
+  }
   select.value = value;
   return el("label.choice", null, el("span", null, label), select);
 }

@@ -22,7 +22,13 @@ export function plainTable(label, heads, rows) {
       el(
         "thead",
         null,
-        el("tr", null, ...kinds.map(([, kind, title]) => el(`th${kind ?? ""}`, { scope: "col" }, title))),
+        el(
+          "tr",
+          null,
+          ...kinds.map(([, kind, title]) =>
+            title ? el(`th${kind ?? ""}`, { scope: "col" }, title) : el(`td${kind ?? ""}`),
+          ),
+        ),
       ),
       el(
         "tbody",

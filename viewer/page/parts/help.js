@@ -12,6 +12,7 @@ const KEYS = [
   ["t", "next thread"],
   ["o", "only my code"],
   ["g", "group by module"],
+  ["l", "memory by line"],
   ["s", "source of the selected function"],
   ["c", "its callers and callees"],
   ["r", "show only what it does (re-root)"],

@@ -47,12 +47,14 @@ function pageKey(app, event) {
     });
   else if (event.key === "o") app.reshape({ mine: !s.mine });
   else if (event.key === "g") app.reshape({ group: !s.group });
+  else if (event.key === "l" && summary.memory.lined && session.metric(s).memory)
+    app.reshape({ lines: !s.lines || s.group, group: false });
   else if (event.key === "s" && s.f > 0) app.toSource(s.f);
   else if (event.key === "c") app.toCallers(s.f);
   else if (event.key === "r") app.addShape("root", s.f);
   else if (event.key === "h") app.addShape("fold", s.f);
   else if (event.key === "x")
-    app.reshape({ fold: [], keep: [], root: [], mine: false, group: false, scope: "all" });
+    app.reshape({ fold: [], keep: [], root: [], mine: false, group: false, lines: false, scope: "all" });
   else if (event.key === "y") app.copyStack();
   else if (event.key === "p") {
     app.detailsOpen = !app.detailsOpen;

@@ -28,12 +28,25 @@ export class SourceFile {
     this.mixed = !!old && this.ofLines && lacksLines(now) !== lacksLines(old);
     if (this.mixed) this.ofLines = false;
     const table = session.table(s);
-    this.numbers = this.ofLines ? lineNumbers(now) : functionNumbers(this.functionLines, table, "");
+    const metric = session.metric(s);
+    /** What lines have of memory, whatever is shown. @type {Map<string, Map<number, LineNumbers>>} */
+    this.memory = new Map();
+    for (const m of Object.values(session.memoryMetrics(s)))
+      if (["peak", "leaked", "allocated", metric.key].includes(m.key))
+        this.memory.set(m.key, memoryNumbers(session, s, m, file, ""));
+    /** @type {import('../session.js').Metric | null} */
+    this.ofMemory = metric.memory ? metric : null;
+    if (this.ofMemory) [this.ofLines, this.mixed] = [true, false];
+    this.numbers =
+      (this.ofMemory && this.memory.get(metric.key)) ??
+      (this.ofLines ? lineNumbers(now) : functionNumbers(this.functionLines, table, ""));
     this.oldNumbers = !old
       ? new Map()
-      : this.ofLines
-        ? lineNumbers(old)
-        : functionNumbers(oldLines, table, "base");
+      : this.ofMemory
+        ? memoryNumbers(session, s, metric, file, "base")
+        : this.ofLines
+          ? lineNumbers(old)
+          : functionNumbers(oldLines, table, "base");
     this.spots = spotsByLine(now.spots, now.lines);
     const alignment = this.diff ? session.alignment(s, file) : null;
     this.byNumber =
@@ -120,6 +133,22 @@ function lineNumbers(got) {
       samples: got.samples ? got.samples[i] : 0,
       func: got.func[i],
     });
+  return map;
+}
+
+/** What the lines of a file have of a metric of memory. @param {Session} session @param {PageState} s
+ * @param {import('../session.js').Metric} metric @param {string} file @param {"" | "base"} side */
+function memoryNumbers(session, s, metric, file, side) {
+  /** @type {Map<number, LineNumbers>} */
+  const map = new Map();
+  const table = session.lineTable(s, metric);
+  const self = side ? table.baseSelf : table.self;
+  const total = side ? table.baseTotal : table.total;
+  for (let i = 0; i < table.length; i++) {
+    const info = session.functions[table.func[i]];
+    if (info.at && info.file === file && total?.[i])
+      add(map, info.at, { hits: 0, total: total[i], self: self[i], samples: 0, func: info.of });
+  }
   return map;
 }
 

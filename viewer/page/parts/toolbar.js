@@ -55,12 +55,16 @@ function scopeControls(app) {
   }
   const page = app.shown?.id ?? "";
   if (page === "run") return result;
-  if (summary.metrics.length > 1 && !["waits", "states", "source", "spots"].includes(page))
+  const metrics = metricsOf(summary, page);
+  if (metrics.length > 1)
     result.push(
       choice(
         "Metric",
-        summary.metrics.map((/** @type {any} */ m) => [m.key, m.title]),
-        session.metric(s).key,
+        metrics.map((/** @type {any} */ m) => [m.key, m.title, m.memory ? "Memory" : ""]),
+        (
+          metrics.find((/** @type {any} */ m) => m.key === session.metric(s).key) ??
+          metrics.find((/** @type {any} */ m) => !m.memory)
+        )?.key,
         (metric) => store.set({ metric }),
       ),
     );
@@ -71,6 +75,16 @@ function scopeControls(app) {
       ),
     );
   return result;
+}
+
+/** What a view can be drawn by. Lines have time, or memory. @param {any} summary @param {string} page */
+function metricsOf(summary, page) {
+  if (["waits", "states", "spots", "memory"].includes(page)) return [];
+  if (page !== "source") return summary.metrics;
+  const memory = summary.metrics.filter((/** @type {any} */ m) => m.memory);
+  const other = summary.metrics.filter((/** @type {any} */ m) => !m.memory);
+  const time = other.slice(0, memory.length ? 1 : 0);
+  return summary.metrics[0]?.memory ? [...memory, ...time] : [...time, ...memory];
 }
 
 /** @param {any} summary @returns {[string, string][]} */
@@ -95,7 +109,7 @@ function scopeOptions(summary) {
 function shapeControls(app) {
   const { s, session } = app;
   const page = app.shown?.id ?? "";
-  if (["run", "waits", "source", "spots"].includes(page)) return [];
+  if (["run", "waits", "source", "spots", "memory"].includes(page)) return [];
   const several =
     session.summary(s).threads.length > 1 &&
     s.scope[0] !== "t" &&
@@ -116,7 +130,20 @@ function shapeControls(app) {
       (mine) => app.reshape({ mine }),
       "Fold the standard library, installed packages and builtins: their time goes to your code (o)",
     ),
-    toggle("By module", s.group, (group) => app.reshape({ group }), "A box is a stay in a module (g)"),
+    toggle(
+      "By module",
+      s.group,
+      (group) => app.reshape({ group, lines: false }),
+      "A box is a stay in a module (g)",
+    ),
+    session.summary(s).memory.lined && session.metric(s).memory
+      ? toggle(
+          "By line",
+          s.lines && !s.group,
+          (lines) => app.reshape({ lines, group: false }),
+          "Each line that allocates or calls is a box of its own (l)",
+        )
+      : null,
   ];
 }
 

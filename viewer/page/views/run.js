@@ -1,7 +1,7 @@
 // The run: what was recorded, where, at what cost, and what a reader has to know about it.
 
 import { el, fill } from "../parts/dom.js";
-import { formatCount, formatTime, formatShare } from "../parts/numbers.js";
+import { formatCount, formatTime, formatShare, formatValue } from "../parts/numbers.js";
 import { visible, shorten } from "../parts/text.js";
 import { plainTable } from "../parts/grid.js";
 
@@ -191,10 +191,11 @@ export class RunView {
 
 /** @param {any} p */
 function collected(p) {
-  if (!p.profiled && !p.sampled) return "nothing: no agent for this Python";
+  if (!p.profiled && !p.sampled && !p.memory) return "nothing: no agent for this Python";
   const words = [];
   if (p.calls) words.push(p.cCalls ? "every call, C calls too" : "every call");
   if (p.lines) words.push("lines");
+  if (p.memory) words.push(p.memoryPython ? "memory" : "memory of the C library");
   if (p.sampled)
     words.push(
       `${formatCount(p.sampled.samples)} samples (${p.sampled.mode}${p.sampled.intervalNs ? `, every ${formatTime(p.sampled.intervalNs)}` : ""})`,
@@ -208,6 +209,7 @@ function cost(p) {
   if (p.cost?.callPs) words.push(`${Math.round(p.cost.callPs / 1000)} ns per call`);
   if (p.cost?.linePs) words.push(`${Math.round(p.cost.linePs / 1000)} ns per line`);
   if (p.cost?.ownNs) words.push(`${formatTime(p.cost.ownNs)} besides`);
+  if (p.memoryOwnBytes) words.push(`${formatValue(p.memoryOwnBytes, "bytes")} of memory`);
   if (p.sampled)
     words.push(`${formatTime(p.sampled.cpuNs)} outside it (${formatShare(p.sampled.cpuNs, p.durationNs)})`);
   if (p.sampled?.lost)

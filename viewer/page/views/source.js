@@ -3,8 +3,8 @@
 // numbers now, before and the difference.
 
 import { el, fill } from "../parts/dom.js";
-import { Rows, sortHead, cell, changeCell } from "../parts/rows.js";
-import { formatCount, formatPercent, formatShare, formatTime } from "../parts/numbers.js";
+import { Rows, sortHead, cell, changeCell, shareBar } from "../parts/rows.js";
+import { formatCount, formatPercent, formatShare, formatTime, formatValue } from "../parts/numbers.js";
 import { visible, visibleSource, shorten, baseName } from "../parts/text.js";
 import { change, diffColor } from "../parts/colors.js";
 import { SourceFile } from "../parts/source_file.js";
@@ -77,7 +77,7 @@ export class SourceView {
     );
     this.rows = code.rows;
     code.rows.reset(shown.rows.length);
-    const line = (s.file === file ? s.line : 0) || (shown.functionLines.get(s.f) ?? 0);
+    const line = (s.file === file ? s.line : 0) || this.firstLine(shown, s.f);
     const row = line ? this.rowOfLine(line) : -1;
     this.jump(row >= 0 ? row : shown.hottestRow());
   }
@@ -92,17 +92,24 @@ export class SourceView {
   /** @param {Set<string>} changed */
   move(changed) {
     const { s } = this.app;
-    const line = changed.has("line") && s.line ? s.line : (this.shown?.functionLines.get(s.f) ?? 0);
+    const line = changed.has("line") && s.line ? s.line : this.firstLine(this.shown, s.f);
     if (line && this.shown?.rows[this.rows?.selected ?? -1]?.line !== s.line) this.jump(this.rowOfLine(line));
+  }
+
+  /** Where a function begins, or which of its lines is meant. @param {SourceFile | null} shown @param {number} func */
+  firstLine(shown, func) {
+    const info = this.app.session.functions[func];
+    return info?.at || (shown?.functionLines.get(func) ?? 0);
   }
 
   /** What one most likely looks for: the heaviest file with lines, or of one's own code, or of all. */
   usualFile() {
     const { session, s } = this.app;
+    const memory = session.metric(s).memory;
     const withLines = new Set(
       session
         .summary(s)
-        .files.filter((/** @type {any} */ f) => f.lines)
+        .files.filter((/** @type {any} */ f) => f.lines && !memory)
         .map((/** @type {any} */ f) => f.file),
     );
     const own = new Set(session.functions.filter((info) => !info.library).map((info) => info.file));
@@ -194,7 +201,8 @@ export class SourceView {
   /** The columns beside the code. @param {SourceFile} shown
    * @returns {{title: string, width: string, phone?: boolean, show: (row: SourceRow) => Node}[]} */
   columns(shown) {
-    const time = (/** @type {number | undefined} */ ns) => (ns ? formatTime(ns) : "");
+    const unit = shown.ofMemory?.unit ?? "ns";
+    const time = (/** @type {number | undefined} */ n) => (n ? formatValue(n, unit) : "");
     const own = (/** @type {any} */ n) => time(shown.heat(n));
     const counted = shown.samples && !shown.hits ? "samples" : "hits";
     const count = (/** @type {any} */ n) => (n?.[counted] ? formatCount(n[counted]) : "");
@@ -210,7 +218,16 @@ export class SourceView {
         line,
         { title: "self", width: "64px", phone: true, show: (r) => cell("num", time(r.now?.self)) },
         { title: "total", width: "64px", show: (r) => cell("num.soft", time(r.now?.total)) },
-        { title: countTitle, width: "74px", show: (r) => cell("num.soft", count(r.now)) },
+        ...(shown.ofMemory
+          ? [memoryBar(shown)]
+          : [
+              {
+                title: countTitle,
+                width: "74px",
+                show: (/** @type {SourceRow} */ r) => cell("num.soft", count(r.now)),
+              },
+            ]),
+        ...memoryColumns(shown),
       ];
     return [
       line,
@@ -220,9 +237,17 @@ export class SourceView {
         title: "±",
         width: "76px",
         phone: true,
-        show: (r) => changeCell(shown.heat(r.now), shown.heat(r.old), this.app.s.rel, "ns"),
+        show: (r) => changeCell(shown.heat(r.now), shown.heat(r.old), this.app.s.rel, unit),
       },
-      { title: countTitle, width: "66px", show: (r) => cell("num.soft", count(r.now)) },
+      ...(shown.ofMemory
+        ? []
+        : [
+            {
+              title: countTitle,
+              width: "66px",
+              show: (/** @type {SourceRow} */ r) => cell("num.soft", count(r.now)),
+            },
+          ]),
       { title: "", width: "10px", phone: true, show: (r) => signCell(r, shown.textOf(r)) },
     ];
   }
@@ -275,7 +300,7 @@ export class SourceView {
       words.push("The earlier source text is not in its recording: lines are compared by their numbers.");
     if (shown.byNumber)
       words.push("The file is too long for a comparison of its text: lines are compared by their numbers.");
-    if (shown.ofLines && s.scope[0] === "t")
+    if (shown.ofLines && !shown.ofMemory && s.scope[0] === "t")
       words.push("Lines are counted for the whole process, not by thread.");
     return words.length ? el("div.notice", null, ...words.map((text) => el("p", null, text))) : null;
   }
@@ -295,7 +320,7 @@ export class SourceView {
     if (color) node.style.setProperty("background-image", `linear-gradient(${color}, ${color})`);
     for (const column of columns) node.append(column.show(row));
     const short = shortened(shown.textOf(row));
-    const spots = shown.diff ? [] : (shown.spots.byLine.get(row.line) ?? []);
+    const spots = shown.diff || shown.ofMemory ? [] : (shown.spots.byLine.get(row.line) ?? []);
     const marked = spots.length
       ? markedLine(el, pieces(short, row.line, spots), shown.spots.hottest)
       : row.kind === "gone"
@@ -306,8 +331,12 @@ export class SourceView {
         : [visibleSource(short)];
     node.append(el("pre", { role: "gridcell" }, ...marked));
     if (shown.diff) node.title = this.rowTitle(shown, row);
-    else if (row.now && !spots.length && this.app.session.metric(this.app.s).unit === "ns")
-      node.title = `self ${formatTime(row.now.self)} (${formatShare(row.now.self, this.sum)})`;
+    else if (
+      row.now &&
+      !spots.length &&
+      (shown.ofMemory || this.app.session.metric(this.app.s).unit === "ns")
+    )
+      node.title = `self ${this.app.value(row.now.self)} (${formatShare(row.now.self, this.sum)})`;
     if (row.kind === "gone") node.classList.add("gone");
     if (row.line && row.line === this.app.s.line) node.classList.add("target");
   }
@@ -390,6 +419,9 @@ export class SourceView {
     return {
       file: shown.file,
       lines: [...shown.numbers].map(([line, n]) => ({ line, ...n })),
+      memory: Object.fromEntries(
+        [...shown.memory].map(([key, of]) => [key, [...of].map(([line, n]) => ({ line, ...n }))]),
+      ),
       rows: shown.rows.slice(0, 2000).map((r) => ({
         line: r.line,
         before: r.before,
@@ -403,6 +435,34 @@ export class SourceView {
       elements: this.rows?.shown.size,
     };
   }
+}
+
+/** What a line allocated itself, and what it called did. @param {SourceFile} shown */
+function memoryBar(shown) {
+  let most = 1;
+  for (const n of shown.numbers.values()) most = Math.max(most, n.total);
+  return {
+    title: "",
+    width: "64px",
+    show: (/** @type {SourceRow} */ r) =>
+      cell("", r.now ? shareBar(r.now.total / most, r.now.self / most) : null),
+  };
+}
+
+/** Beside what is shown, what a line itself has of each kind of memory. @param {SourceFile} shown */
+function memoryColumns(shown) {
+  const titles = { peak: "peak", leaked: "at end", allocated: "allocated" };
+  const wanted = Object.entries(titles).filter(
+    ([key]) => shown.memory.has(key) && shown.ofMemory?.key !== key,
+  );
+  return wanted.slice(0, shown.ofMemory ? 3 : 1).map(([key, title]) => ({
+    title,
+    width: "66px",
+    show: (/** @type {SourceRow} */ r) => {
+      const own = shown.memory.get(key)?.get(r.line)?.self;
+      return cell("num.soft", own ? formatValue(own, "bytes") : "");
+    },
+  }));
 }
 
 /** @param {string} text */

@@ -109,8 +109,12 @@ export class TableView {
     const { s, session } = this.app;
     const found = session.matches(s);
     this.order = [];
+    // Functions that only time was recorded of are nothing to a table of memory.
+    const all = !session.metric(s).memory;
+    const { total, baseTotal } = this.table;
     for (let i = 0; i < this.table.length; i++)
-      if (!found.pattern || found.has[this.table.func[i]]) this.order.push(i);
+      if ((all || total[i] || baseTotal?.[i]) && (!found.pattern || found.has[this.table.func[i]]))
+        this.order.push(i);
     const column = this.sortColumn();
     /** @type {any[]} */
     const keys = new Array(this.table.length);
@@ -169,7 +173,8 @@ export class TableView {
       by: (i) => t.self[i],
       show: (i) => percent(t.self[i]),
     });
-    if (t.states && !calls && !phone && !session.isDiff(s)) list.push(this.errorColumn());
+    const sampled = t.states && !calls && !phone && !metric.memory;
+    if (sampled && !session.isDiff(s)) list.push(this.errorColumn());
     list.push({
       key: "total",
       title: "total",
@@ -210,7 +215,7 @@ export class TableView {
         show: (i) => num(t.calls[i] ? formatTime(t.total[i] / (t.primitive[i] || t.calls[i])) : ""),
       });
     if (!phone && !session.isDiff(s)) list.push(...this.furtherColumns());
-    if (t.states && !calls && !phone)
+    if (sampled)
       list.push({
         key: "states",
         title: "states",

@@ -1,0 +1,188 @@
+/*
+ * The heap store: how a process keeps what it knows of its memory so that nothing can lose it.
+ *
+ * The same idea as the live store (live.h), for the heap library (target/heap): counters and calling
+ * contexts lie in memory that is mapped, shared, from a file PID.N.heap in the run's folder. What
+ * ends the process does not matter; and the launcher, which maps the file too, sees the counters
+ * move while the program runs: the curve of the heap costs the program nothing.
+ *
+ * Layout, all in the machine's own byte order (the file never leaves the machine):
+ *
+ *     fm_heap_header   FM_HEAP_HEADER_BYTES: facts, counters, and where the pieces lie
+ *     pieces           arrays of nodes, of accounts, and the bytes of definitions, in any order
+ *
+ * In the process each array is one range of addresses; in the file its pieces are spread. A piece is
+ * listed (`piece_count`) only after its space is there. What is beyond the count of an array is zero.
+ *
+ * Numbers of nodes, accounts, codes and threads begin with 1 (threads with 0, the main thread's is
+ * not always); 0 is none. A reader trusts nothing: every number is checked.
+ */
+#ifndef FM_CAPTURE_LIVE_HEAP_H
+#define FM_CAPTURE_LIVE_HEAP_H
+
+#include <stdint.h>
+
+#define FM_HEAP_MAGIC        "FATHOMHP"
+#define FM_HEAP_VERSION      1
+#define FM_HEAP_SUFFIX       ".heap" /* PID.N.heap */
+#define FM_HEAP_HEADER_BYTES 16384u
+#define FM_HEAP_PIECES       256
+
+enum fm_heap_flags {
+    FM_HEAP_PYTHON = 1,    /* allocations of Python's own allocators were recorded */
+    FM_HEAP_FORKED = 2,    /* began by fork; accounts up to `inherited` were the parent's */
+    FM_HEAP_ENDED = 4,     /* the process said that it ends */
+    FM_HEAP_NO_TYPES = 16, /* types were asked for, and this Python does not tell them */
+};
+
+/* Who allocated, for the table of kinds; the order is that of the counters below. */
+/* clang-format off */
+#define FM_HEAP_KIND_LIST(X)                                                                       \
+    X(OBJECT, "Python objects")                                                                    \
+    X(MEMORY, "Python memory")                                                                     \
+    X(MALLOC, "malloc")                                                                            \
+    X(CALLOC, "calloc")                                                                            \
+    X(REALLOC, "realloc")                                                                          \
+    X(ALIGNED, "aligned")                                                                          \
+    X(MMAP, "mmap")
+/* clang-format on */
+
+enum fm_heap_kind {
+#define X(name, title) FM_HEAP_KIND_##name,
+    FM_HEAP_KIND_LIST(X)
+#undef X
+        FM_HEAP_KINDS,
+};
+
+/* Of sizes: bucket 2n for [2^n, 1.5 * 2^n) bytes, 2n + 1 for [1.5 * 2^n, 2^(n+1)). Of lifetimes: n
+ * for less than 2^n allocations of the same thread, in whole octaves. */
+#define FM_HEAP_SIZE_BUCKETS 96
+#define FM_HEAP_LIFE_BUCKETS 33
+
+static inline unsigned fm_heap_size_bucket(uint64_t bytes)
+{
+    if (bytes < 2)
+        return 0;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(bytes);
+    return octave * 2 + (unsigned)(bytes >> (octave - 1) & 1);
+}
+
+/* What could not be recorded, counted. */
+/* clang-format off */
+#define FM_HEAP_LOST_LIST(X)                                                                       \
+    X(BLOCKS, "allocations that were not recorded: Fathom's own memory was exhausted")             \
+    X(CONTEXTS, "allocations without their context: there were too many, or no memory for it")     \
+    X(DEEP, "allocations whose oldest callers were cut off: the stack was too deep")               \
+    X(SIGNALS, "allocations inside of Fathom's own work, by a signal handler")
+/* clang-format on */
+
+enum fm_heap_lost {
+#define X(name, meaning) FM_HEAP_LOST_##name,
+    FM_HEAP_LOST_LIST(X)
+#undef X
+        FM_HEAP_LOST_COUNT,
+};
+
+/* Counters of one of two worlds: what holds the GIL ("Python": plain numbers), and what need not
+ * ("C": atomic). `live` of both together is what is allocated now. */
+struct fm_heap_counters {
+    int64_t live, live_blocks;
+    uint64_t unknown_frees; /* of blocks that were never seen */
+    uint64_t sizes[FM_HEAP_SIZE_BUCKETS];
+    uint64_t lives[FM_HEAP_LIFE_BUCKETS];
+    uint64_t kind_blocks[FM_HEAP_KINDS], kind_bytes[FM_HEAP_KINDS];
+};
+
+enum { FM_HEAP_WORLD_PYTHON, FM_HEAP_WORLD_C, FM_HEAP_WORLDS };
+
+enum fm_heap_array {
+    FM_HEAP_NODES,    /* struct fm_heap_node[] */
+    FM_HEAP_ACCOUNTS, /* struct fm_heap_account[] */
+    FM_HEAP_DEFS,     /* bytes: definitions, see below */
+    FM_HEAP_THREADS,  /* struct fm_heap_thread[] */
+    FM_HEAP_ARRAYS,
+};
+
+struct fm_heap_piece {
+    uint32_t array; /* enum fm_heap_array */
+    uint32_t reserved;
+    uint64_t at;     /* in the file */
+    uint64_t offset; /* in the array, bytes */
+    uint64_t bytes;
+};
+
+struct fm_heap_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t flags;
+    uint32_t pid, parent_pid;
+    uint32_t inherited; /* the last account that was the parent's, and … */
+    uint32_t piece_count;
+    uint64_t start_ns, start_real_ns; /* CLOCK_MONOTONIC, CLOCK_REALTIME of one instant */
+    uint64_t end_ns;                  /* 0 if the process never said */
+    uint64_t used[FM_HEAP_ARRAYS];    /* records; of definitions bytes */
+    uint64_t lost[FM_HEAP_LOST_COUNT];
+    uint64_t own_bytes; /* of Fathom's tables in the process, beside this file */
+    /* Allocations that were refused, the largest of them, and who asked for it. */
+    uint64_t refused, refused_bytes;
+    uint32_t refused_node, reserved;
+    /* The peak. While `rising`, the highest is now; the first free after that begins a new epoch. */
+    int64_t peak, peak_blocks;
+    uint32_t epoch, rising;
+    _Alignas(64) struct fm_heap_counters worlds[FM_HEAP_WORLDS];
+    _Alignas(64) struct fm_heap_piece pieces[FM_HEAP_PIECES];
+};
+
+_Static_assert(sizeof(struct fm_heap_header) <= FM_HEAP_HEADER_BYTES, "it fits");
+
+/* A context: an instruction of a code object under its caller. Of a root `code` is 0. */
+struct fm_heap_node {
+    uint32_t parent;                  /* 0 for a root */
+    uint32_t code;                    /* number of a definition */
+    uint32_t offset;                  /* of the instruction, bytes from the first */
+    uint32_t account[FM_HEAP_WORLDS]; /* 0: nothing was allocated here */
+    uint32_t thread;
+    uint64_t reserved;
+};
+
+/*
+ * What was allocated in one context. `at` is what of it was alive at the last peak before `epoch`,
+ * `since` what was added and freed after; so at + since is alive now. An account of an older epoch
+ * than the header's is brought up to date by whoever touches it next: at += since, since = 0.
+ */
+struct fm_heap_account {
+    uint64_t allocated, blocks;
+    int64_t at, since;
+    int32_t at_blocks, since_blocks;
+    uint32_t epoch;
+    uint32_t node;
+    uint64_t temporary; /* freed before the thread allocated twice more: bytes, and blocks */
+    uint32_t temporary_blocks, thread;
+};
+
+struct fm_heap_thread {
+    uint32_t tid;
+    uint32_t root;    /* node */
+    uint32_t python;  /* bit 0: ran Python code */
+    uint32_t threads; /* that shared this record, one after the other */
+    uint64_t start_ns;
+    char name[40];
+};
+
+_Static_assert(sizeof(struct fm_heap_node) == 32, "two to a cache line");
+_Static_assert(sizeof(struct fm_heap_account) == 64, "one cache line");
+_Static_assert(sizeof(struct fm_heap_thread) == 64, "documented");
+
+/*
+ * Definitions: varint length of the rest, varint kind, then fields; texts are varint length + bytes.
+ * A reader skips kinds it does not know.
+ */
+enum fm_heap_def {
+    /* code number, flags of the code object, first line, then name, qualname and file, and the
+     * table of positions (PEP 657: 3.11 and later) */
+    FM_HEAP_DEF_CODE = 1,
+    /* the same fields of a type, by its name: a node of it has no offset. Numbers are of one list */
+    FM_HEAP_DEF_TYPE = 2,
+};
+
+#endif

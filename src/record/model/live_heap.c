@@ -1,0 +1,422 @@
+/* Heap stores; see live_heap.h. */
+#include "record/model/live_heap.h"
+
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/positions.h"
+#include "base/varint.h"
+#include "record/capture/live.h"
+#include "record/capture/live_heap.h"
+
+#define NODES_MAX   (1u << 23)
+#define THREADS_MAX 65536u
+
+/* A code object of the store: the function it is, and its table of positions. */
+struct heap_code {
+    uint32_t func; /* FM_NONE: not defined */
+    bool own;      /* the agent's */
+    uint32_t first_line;
+    const uint8_t *table;
+    uint32_t table_len;
+};
+
+struct heap_load {
+    struct fm_profile *p;
+    const uint8_t *bytes;
+    size_t len;
+    struct fm_heap_header h; /* copied: the process may still run */
+    struct fm_heap_node *nodes;
+    struct fm_heap_account *accounts;
+    struct fm_heap_thread *threads;
+    uint8_t *defs;
+    uint64_t counts[FM_HEAP_ARRAYS];
+    FM_VEC(struct heap_code) codes;
+    uint32_t process;
+    uint32_t *thread_of; /* by thread of the store: of the profile */
+    uint32_t *place;     /* by node of the store: of the profile; FM_NONE: not there */
+    struct fm_map children;
+    size_t first_count; /* of the profile's counts: this process's */
+    uint64_t bad;
+};
+
+/* ---- arrays ---- */
+
+static size_t record_bytes(int array)
+{
+    static const size_t bytes[FM_HEAP_ARRAYS] = {
+        [FM_HEAP_NODES] = sizeof(struct fm_heap_node),
+        [FM_HEAP_ACCOUNTS] = sizeof(struct fm_heap_account),
+        [FM_HEAP_DEFS] = 1,
+        [FM_HEAP_THREADS] = sizeof(struct fm_heap_thread),
+    };
+    return bytes[array];
+}
+
+/* Put the pieces of an array together. What no piece has is zero: a child's accounts begin where its
+ * parent's end. */
+static void *array_new(struct heap_load *l, int array)
+{
+    uint64_t size = record_bytes(array), end = 0;
+    uint32_t pieces = l->h.piece_count < FM_HEAP_PIECES ? l->h.piece_count : FM_HEAP_PIECES;
+    for (uint32_t i = 0; i < pieces; i++) {
+        const struct fm_heap_piece *piece = &l->h.pieces[i];
+        if (piece->array == (uint32_t)array && piece->at <= l->len &&
+            piece->bytes <= l->len - piece->at && piece->offset <= (uint64_t)NODES_MAX * size &&
+            piece->offset + piece->bytes > end)
+            end = piece->offset + piece->bytes;
+    }
+    uint64_t count = end / size < l->h.used[array] ? end / size : l->h.used[array];
+    char *all = fm_calloc(count + 1, size);
+    for (uint32_t i = 0; i < pieces; i++) {
+        const struct fm_heap_piece *piece = &l->h.pieces[i];
+        uint64_t bytes = piece->bytes;
+        if (piece->array != (uint32_t)array || piece->at > l->len || bytes > l->len - piece->at ||
+            piece->offset >= count * size)
+            continue;
+        bytes = bytes < count * size - piece->offset ? bytes : count * size - piece->offset;
+        memcpy(all + piece->offset, l->bytes + piece->at, bytes);
+    }
+    l->counts[array] = count;
+    return all;
+}
+
+/* ---- definitions ---- */
+
+static uint32_t read_string(struct heap_load *l, struct fm_cursor *c)
+{
+    uint64_t len = fm_cursor_varint(c);
+    const uint8_t *text = fm_cursor_bytes(c, len);
+    return text ? fm_strings_add(l->p->strings, (const char *)text, len) : 0;
+}
+
+static uint8_t flags_of(uint64_t co_flags)
+{
+    return (uint8_t)((co_flags & 0x20 ? FM_FUNCTION_GENERATOR : 0) |
+                     (co_flags & 0x80 ? FM_FUNCTION_COROUTINE : 0) |
+                     (co_flags & 0x200 ? FM_FUNCTION_ASYNC_GENERATOR : 0));
+}
+
+static void read_code(struct heap_load *l, struct fm_cursor *c, bool is_type)
+{
+    uint64_t number = fm_cursor_varint(c), flags = fm_cursor_varint(c);
+    uint64_t first_line = fm_cursor_varint(c);
+    struct fm_function f = { .kind = FM_FUNCTION_PYTHON,
+                             .flags = flags_of(flags),
+                             .line = (uint32_t)first_line };
+    f.name = read_string(l, c);
+    f.qualname = read_string(l, c);
+    f.file = read_string(l, c);
+    uint64_t table_len = fm_cursor_varint(c);
+    const uint8_t *table = fm_cursor_bytes(c, table_len);
+    if (c->failed || number != l->codes.len) {
+        l->bad++;
+        return;
+    }
+    if (!*fm_profile_text(l->p, f.qualname))
+        f.qualname = f.name;
+    if (is_type) {
+        f.kind = FM_FUNCTION_REGION;
+        f.flags = FM_FUNCTION_TYPE;
+    }
+    bool own = strcmp(fm_profile_text(l->p, f.file), FM_LIVE_OWN_FILE) == 0;
+    fm_vec_push(&l->codes,
+                ((struct heap_code){ own ? FM_NONE : fm_profile_function(l->p, &f), own,
+                                     (uint32_t)first_line, table, (uint32_t)table_len }));
+}
+
+static void read_definitions(struct heap_load *l)
+{
+    struct fm_cursor c = fm_cursor_over(l->defs, l->counts[FM_HEAP_DEFS]);
+    fm_vec_push(&l->codes, ((struct heap_code){ .func = FM_NONE })); /* they count from 1 */
+    while (!c.failed && fm_cursor_left(&c) > 0) {
+        uint64_t len = fm_cursor_varint(&c);
+        const uint8_t *body = fm_cursor_bytes(&c, len);
+        if (!body || !len)
+            break;
+        struct fm_cursor inner = fm_cursor_over(body, len);
+        uint64_t kind = fm_cursor_varint(&inner);
+        if (kind == FM_HEAP_DEF_CODE || kind == FM_HEAP_DEF_TYPE)
+            read_code(l, &inner, kind == FM_HEAP_DEF_TYPE);
+    }
+}
+
+static uint32_t line_of(const struct heap_code *code, uint32_t offset)
+{
+    struct fm_linetable_cursor table;
+    struct fm_linetable_entry entry;
+    fm_linetable_init(&table, FM_TABLE_PEP657, code->table, code->table_len, code->first_line, 0);
+    while (fm_linetable_next(&table, &entry))
+        if (offset >= entry.start && offset < entry.end)
+            return entry.position.line ? entry.position.line : code->first_line;
+    return code->first_line;
+}
+
+/* ---- the process and its threads ---- */
+
+/* The process whose own store begins first after this one: it is a later program of the same number
+ * that began after that. */
+static uint32_t find_process(struct heap_load *l, const struct fm_live_ending *ending)
+{
+    struct fm_profile *p = l->p;
+    uint32_t found = FM_NONE;
+    for (uint32_t i = 0; i < p->processes.len; i++) {
+        const struct fm_process *process = &p->processes.data[i];
+        if (process->pid == l->h.pid && process->start_ns >= l->h.start_ns &&
+            (found == FM_NONE || process->start_ns < p->processes.data[found].start_ns))
+            found = i;
+    }
+    if (found != FM_NONE)
+        return found;
+    const struct fm_process *parent = NULL;
+    for (uint32_t i = 0; i < p->processes.len && l->h.flags & FM_HEAP_FORKED; i++)
+        if (p->processes.data[i].pid == l->h.parent_pid)
+            parent = &p->processes.data[i];
+    struct fm_process process = {
+        .exe = parent ? parent->exe : 0, /* a child that executed nothing is what its parent is */
+        .command = parent ? parent->command : 0,
+        .cwd = parent ? parent->cwd : 0,
+        .version = parent ? parent->version : 0,
+        .pid = l->h.pid,
+        .parent_pid = l->h.parent_pid,
+        .start_ns = l->h.start_ns,
+        .start_real_ns = l->h.start_real_ns,
+        .end_ns = ending->end_ns ? ending->end_ns : l->h.end_ns,
+        .exit_status = ending->exit_status,
+        .forked = l->h.flags & FM_HEAP_FORKED,
+        .profiled = true,
+    };
+    return fm_profile_process(p, &process);
+}
+
+static uint32_t find_thread(struct heap_load *l, uint32_t tid)
+{
+    struct fm_profile *p = l->p;
+    for (uint32_t i = 0; i < p->threads.len; i++)
+        if (p->threads.data[i].process == l->process && p->threads.data[i].tid == tid)
+            return i;
+    return FM_NONE;
+}
+
+static void find_threads(struct heap_load *l)
+{
+    struct fm_profile *p = l->p;
+    const struct fm_process *process = &p->processes.data[l->process];
+    uint64_t count = l->counts[FM_HEAP_THREADS];
+    l->thread_of = fm_malloc((count + 1) * sizeof *l->thread_of);
+    for (uint64_t i = 0; i < count; i++) {
+        const struct fm_heap_thread *t = &l->threads[i];
+        uint32_t thread = find_thread(l, t->tid);
+        if (thread == FM_NONE) {
+            struct fm_thread fresh = { .process = l->process,
+                                       .tid = t->tid,
+                                       .start_ns = t->start_ns,
+                                       .end_ns = process->end_ns };
+            if (t->tid == l->h.pid)
+                fresh.name = fm_profile_string(p, "MainThread");
+            thread = fm_profile_thread(p, &fresh);
+        }
+        l->thread_of[i] = thread;
+    }
+}
+
+/* What belongs to no function stands below the first thread. */
+static uint32_t special_root(struct heap_load *l)
+{
+    struct fm_profile *p = l->p;
+    uint32_t thread = l->counts[FM_HEAP_THREADS] ? l->thread_of[0] : find_thread(l, l->h.pid);
+    if (thread == FM_NONE)
+        thread =
+            fm_profile_thread(p, &(struct fm_thread){ .process = l->process,
+                                                      .tid = l->h.pid,
+                                                      .name = fm_profile_string(p, "MainThread") });
+    uint32_t name =
+        fm_profile_string(p, l->h.flags & FM_HEAP_FORKED ? FM_HEAP_INHERITED : FM_HEAP_BEFORE);
+    struct fm_function f = { .kind = FM_FUNCTION_REGION, .name = name, .qualname = name };
+    return fm_profile_node(p, p->threads.data[thread].root, fm_profile_function(p, &f));
+}
+
+/* ---- contexts ---- */
+
+static uint32_t place_root(struct heap_load *l, uint64_t i)
+{
+    for (uint64_t t = 0; t < l->counts[FM_HEAP_THREADS]; t++)
+        if (l->threads[t].root == i)
+            return l->p->threads.data[l->thread_of[t]].root;
+    return special_root(l);
+}
+
+/* Instructions of one line are one context. */
+static uint32_t place_node(struct heap_load *l, const struct fm_heap_node *node)
+{
+    uint32_t parent = l->place[node->parent];
+    if (parent == FM_NONE || node->code >= l->codes.len)
+        return FM_NONE;
+    const struct heap_code *code = &l->codes.data[node->code];
+    if (code->own) /* what the agent runs is none of the program's functions */
+        return parent;
+    uint32_t line = line_of(code, node->offset);
+    /* The map's key has no room for three numbers: the line goes with the function, mixed. */
+    uint64_t what = ((uint64_t)code->func << 32 | line) * 0x9e3779b97f4a7c15u;
+    bool is_new;
+    uint32_t fresh = (uint32_t)l->p->nodes.len;
+    uint32_t *found = fm_map_at(&l->children, what ^ parent, fresh, &is_new);
+    const struct fm_node *known = is_new ? NULL : &l->p->nodes.data[*found];
+    if (known && known->parent == parent && known->func == code->func && known->line == line)
+        return *found;
+    return fm_profile_node_at(l->p, parent, code->func, line);
+}
+
+static void place_nodes(struct heap_load *l)
+{
+    uint64_t count = l->counts[FM_HEAP_NODES];
+    l->place = fm_malloc((count + 1) * sizeof *l->place);
+    l->place[0] = FM_NONE;
+    for (uint64_t i = 1; i < count; i++) {
+        const struct fm_heap_node *node = &l->nodes[i];
+        if (!node->code && !node->parent)
+            l->place[i] = place_root(l, i);
+        else
+            l->place[i] =
+                node->parent && node->parent < i && node->code ? place_node(l, node) : FM_NONE;
+        l->bad += l->place[i] == FM_NONE;
+    }
+}
+
+/* ---- accounts ---- */
+
+static void add_account(struct heap_load *l, const struct fm_heap_account *a)
+{
+    uint32_t node = a->node < l->counts[FM_HEAP_NODES] ? l->place[a->node] : FM_NONE;
+    if (node == FM_NONE) {
+        l->bad++;
+        return;
+    }
+    bool at_peak = a->epoch != l->h.epoch || l->h.rising;
+    int64_t live = fm_sum(a->at, a->since), blocks = (int64_t)a->at_blocks + a->since_blocks;
+    fm_profile_add(l->p, FM_METRIC_PEAK, node, at_peak ? live : a->at);
+    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node, at_peak ? blocks : a->at_blocks);
+    fm_profile_add(l->p, FM_METRIC_LEAKED, node, live);
+    fm_profile_add(l->p, FM_METRIC_LEAKED_BLOCKS, node, blocks);
+    fm_profile_add(l->p, FM_METRIC_ALLOCATED, node, (int64_t)a->allocated);
+    fm_profile_add(l->p, FM_METRIC_BLOCKS, node, (int64_t)a->blocks);
+    fm_profile_add(l->p, FM_METRIC_TEMPORARY, node, (int64_t)a->temporary);
+    fm_profile_add(l->p, FM_METRIC_TEMPORARY_BLOCKS, node, a->temporary_blocks);
+}
+
+static void add_count(struct heap_load *l, enum fm_heap_table table, uint32_t bucket,
+                      uint64_t blocks, uint64_t bytes)
+{
+    if (!blocks)
+        return;
+    /* Both worlds count in the same buckets. */
+    for (size_t i = l->first_count; i < l->p->memory.counts.len; i++) {
+        struct fm_heap_count *known = &l->p->memory.counts.data[i];
+        if (known->table == (uint32_t)table && known->bucket == bucket) {
+            known->blocks = fm_sum(known->blocks, (int64_t)blocks);
+            known->bytes = fm_sum(known->bytes, (int64_t)bytes);
+            return;
+        }
+    }
+    fm_vec_push(&l->p->memory.counts, ((struct fm_heap_count){ l->process, table, bucket,
+                                                               (int64_t)blocks, (int64_t)bytes }));
+}
+
+/* How large blocks were, how long they lived, and who was asked for them. */
+static void add_counts(struct heap_load *l)
+{
+    for (int w = 0; w < FM_HEAP_WORLDS; w++) {
+        const struct fm_heap_counters *c = &l->h.worlds[w];
+        for (uint32_t i = 0; i < FM_HEAP_SIZE_BUCKETS; i++)
+            add_count(l, FM_HEAP_SIZES, i, c->sizes[i], 0);
+        for (uint32_t i = 0; i < FM_HEAP_LIFE_BUCKETS; i++)
+            add_count(l, FM_HEAP_LIVES, i, c->lives[i], 0);
+        for (uint32_t i = 0; i < FM_HEAP_KINDS; i++)
+            add_count(l, FM_HEAP_BY_KIND, i, c->kind_blocks[i], c->kind_bytes[i]);
+    }
+}
+
+/* "an allocation of 8000000033 bytes was refused, in load, app.py:12": the largest of them. */
+static void note_refused(struct heap_load *l)
+{
+    struct fm_profile *p = l->p;
+    uint32_t node =
+        l->h.refused_node < l->counts[FM_HEAP_NODES] ? l->place[l->h.refused_node] : FM_NONE;
+    fm_autobuffer text = FM_BUFFER_INIT;
+    fm_buffer_addf(&text, "allocations were refused; the largest asked for %llu bytes",
+                   (unsigned long long)l->h.refused_bytes);
+    if (node != FM_NONE && p->nodes.data[node].parent != FM_NONE) {
+        const struct fm_function *f = &p->functions.data[p->nodes.data[node].func];
+        fm_buffer_addf(&text, ", in %s, %s:%u", fm_profile_text(p, f->qualname),
+                       fm_profile_text(p, f->file), p->nodes.data[node].line);
+    }
+    fm_profile_note(p, l->process, "memory", l->h.refused, text.data);
+}
+
+static void note_lost(struct heap_load *l)
+{
+    static const char *const meanings[] = {
+#define X(name, meaning) meaning,
+        FM_HEAP_LOST_LIST(X)
+#undef X
+    };
+    for (int i = 0; i < FM_HEAP_LOST_COUNT; i++)
+        if (l->h.lost[i])
+            fm_profile_note(l->p, l->process, "lost", l->h.lost[i], meanings[i]);
+    if (l->h.refused)
+        note_refused(l);
+    if (l->h.flags & FM_HEAP_NO_TYPES)
+        fm_profile_note(
+            l->p, l->process, "absent", 1,
+            "no types of objects: this Python does not tell them (3.13 and later do), or "
+            "the program listens itself");
+    if (l->bad)
+        fm_profile_note(l->p, l->process, "damaged", l->bad,
+                        "contexts of memory were left out: its store is damaged");
+}
+
+static void release(struct heap_load *l)
+{
+    free(l->nodes);
+    free(l->accounts);
+    free(l->threads);
+    free(l->defs);
+    free(l->thread_of);
+    free(l->place);
+    fm_vec_release(&l->codes);
+    fm_map_release(&l->children);
+}
+
+int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
+                      const struct fm_live_ending *ending, struct fm_error *err)
+{
+    struct heap_load l = { .p = p, .bytes = bytes, .len = len };
+    if (len < FM_HEAP_HEADER_BYTES)
+        return fm_error_set(err, FM_CANNOT_READ, "it is too short");
+    memcpy(&l.h, bytes, sizeof l.h);
+    if (memcmp(l.h.magic, FM_HEAP_MAGIC, sizeof l.h.magic) != 0 || l.h.version != FM_HEAP_VERSION)
+        return fm_error_set(err, FM_CANNOT_READ, "it is no heap store of this version");
+    l.nodes = array_new(&l, FM_HEAP_NODES);
+    l.accounts = array_new(&l, FM_HEAP_ACCOUNTS);
+    l.threads = array_new(&l, FM_HEAP_THREADS);
+    l.defs = array_new(&l, FM_HEAP_DEFS);
+    if (l.counts[FM_HEAP_THREADS] > THREADS_MAX)
+        l.counts[FM_HEAP_THREADS] = THREADS_MAX;
+    l.process = find_process(&l, ending);
+    read_definitions(&l);
+    find_threads(&l);
+    place_nodes(&l);
+    for (uint64_t i = 1; i < l.counts[FM_HEAP_ACCOUNTS]; i++)
+        if (l.accounts[i].node)
+            add_account(&l, &l.accounts[i]);
+    l.first_count = p->memory.counts.len;
+    add_counts(&l);
+    p->processes.data[l.process].memory = true;
+    p->processes.data[l.process].memory_python = l.h.flags & FM_HEAP_PYTHON;
+    p->processes.data[l.process].memory_own_bytes = l.h.own_bytes;
+    note_lost(&l);
+    release(&l);
+    return 0;
+}

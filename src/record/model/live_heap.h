@@ -1,0 +1,22 @@
+/*
+ * Reads the heap store of a process (capture/live_heap.h) into a profile: contexts by line with what
+ * they allocated. The process is one that is there already, if its own store was read before.
+ *
+ * The store may come from a process that was killed at any instant, or still runs: nothing in it is
+ * trusted.
+ */
+#ifndef FM_MODEL_LIVE_HEAP_H
+#define FM_MODEL_LIVE_HEAP_H
+
+#include "base/error.h"
+#include "record/model/live.h"
+#include "record/model/profile.h"
+
+/* What of a process's memory belongs to no function of the program. */
+#define FM_HEAP_BEFORE    "<before the program>"
+#define FM_HEAP_INHERITED "<inherited by fork>"
+
+int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
+                      const struct fm_live_ending *ending, struct fm_error *err);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * What is known of a program's memory beside the contexts that allocated it: how large blocks were and
+ * how long they lived, by process; and the curves of the heap and of resident memory over time.
+ *
+ * In the trees each context (a line, see fm_node.line) has the metrics of memory (model/metrics.h), of
+ * itself only. Peaks of processes are each its own: added up they are at least the peak of the sum.
+ */
+#ifndef FM_MODEL_MEMORY_H
+#define FM_MODEL_MEMORY_H
+
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* Tables of numbers by bucket. Sizes: half-octaves of bytes; lives: octaves of allocations that the
+ * thread made meanwhile (capture/live_heap.h has both); kinds: the function that was asked. */
+#define FM_HEAP_BUCKETS_MAX 128
+
+enum fm_heap_table { FM_HEAP_SIZES, FM_HEAP_LIVES, FM_HEAP_BY_KIND, FM_HEAP_TABLES };
+
+struct fm_heap_count {
+    uint32_t process;
+    uint32_t table; /* enum fm_heap_table */
+    uint32_t bucket;
+    int64_t blocks, bytes; /* bytes are known of kinds alone */
+};
+
+/* One look at a process, or at the whole run (process FM_NONE). What was not looked at is −1. */
+struct fm_memory_point {
+    uint32_t process;
+    uint64_t at_ns;         /* CLOCK_MONOTONIC */
+    int64_t heap;           /* what is allocated */
+    int64_t rss, pss, swap; /* resident, its share of what is shared, swapped out */
+    int64_t limit;          /* what the group of processes may have; run only */
+    int64_t group;          /* what the group has, files in memory included; run only */
+};
+
+/* A call or region of the program, marked on the curve: when it began and ended, and what the process
+ * had then (−1: not known). */
+struct fm_memory_mark {
+    uint32_t process;
+    uint32_t name;  /* string id */
+    uint32_t level; /* how many are around it; FM_MARK_NO_LEVEL: not known */
+    uint64_t begin_ns, end_ns;
+    int64_t begin_bytes, end_bytes;
+};
+
+#define FM_MARK_NO_LEVEL UINT32_MAX
+
+struct fm_memory {
+    FM_VEC(struct fm_heap_count) counts;
+    FM_VEC(struct fm_memory_point) points; /* of each process in order of time */
+    FM_VEC(struct fm_memory_mark) marks;
+};
+
+void fm_memory_release(struct fm_memory *memory);
+
+/* Where a bucket begins: bytes, or allocations; of kinds it is the kind itself. The bucket behind the
+ * last begins where that ends. */
+int64_t fm_heap_bucket_start(enum fm_heap_table table, uint32_t bucket);
+
+/* Who was asked, for people: "Python objects", "malloc", … */
+const char *fm_heap_kind_title(int64_t kind);
+
+#endif

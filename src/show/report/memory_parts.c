@@ -1,0 +1,124 @@
+/*
+ * Memory by thread and by process, one line each. What a thread has at the peak is what it had when
+ * its process had most.
+ */
+#include "base/memory.h"
+#include "show/report/branch.h"
+#include "show/report/memory.h"
+#include "show/report/number.h"
+#include "show/report/report.h"
+
+int64_t *fm_memory_of_threads_new(const struct fm_profile *p)
+{
+    int64_t *numbers = fm_calloc(p->threads.len * FM_METRIC_COUNT + 1, sizeof *numbers);
+    for (int m = 0; m < FM_METRIC_COUNT; m++) {
+        const int64_t *data = p->columns[m].data;
+        for (size_t i = 0; data && i < p->nodes.len; i++) {
+            int64_t *number =
+                &numbers[(size_t)p->nodes.data[i].thread * FM_METRIC_COUNT + (size_t)m];
+            *number = fm_sum(*number, data[i]);
+        }
+    }
+    return numbers;
+}
+
+int64_t *fm_memory_of_processes_new(const struct fm_profile *p)
+{
+    int64_t *numbers = fm_calloc(p->processes.len * FM_METRIC_COUNT + 1, sizeof *numbers);
+    fm_autofree int64_t *threads = fm_memory_of_threads_new(p);
+    for (size_t i = 0; i < p->threads.len; i++)
+        for (size_t m = 0; m < FM_METRIC_COUNT; m++) {
+            int64_t *number = &numbers[p->threads.data[i].process * (size_t)FM_METRIC_COUNT + m];
+            *number = fm_sum(*number, threads[i * FM_METRIC_COUNT + m]);
+        }
+    return numbers;
+}
+
+/* Bytes at the peak and their share, then blocks, and what else is known. */
+static void add_columns(struct fm_table *t)
+{
+    fm_table_column(t, "peak", FM_TABLE_RIGHT);
+    fm_table_column(t, "%", FM_TABLE_RIGHT);
+    fm_table_column(t, "blocks", FM_TABLE_RIGHT);
+    fm_table_column(t, "at end", FM_TABLE_RIGHT);
+    fm_table_column(t, "allocated", FM_TABLE_RIGHT);
+    fm_table_column(t, "temporary", FM_TABLE_OPTIONAL);
+}
+
+static void add_numbers(struct fm_table *t, const int64_t *numbers, int64_t all)
+{
+    char text[FM_NUMBER_BYTES];
+    int64_t peak = numbers[FM_METRIC_PEAK];
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, peak));
+    fm_table_cell(t, fm_color_heat((double)peak, (double)all),
+                  fm_number_percent(text, (double)peak, (double)all));
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, numbers[FM_METRIC_PEAK_BLOCKS]));
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_LEAKED]));
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_ALLOCATED]));
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_TEMPORARY]));
+}
+
+static void add_id(struct fm_table *t, enum fm_color color, uint32_t id)
+{
+    char text[FM_NUMBER_BYTES];
+    snprintf(text, sizeof text, "%u", id);
+    fm_table_cell(t, color, id ? text : "");
+}
+
+void fm_report_memory_threads(const struct fm_report *r)
+{
+    const struct fm_profile *p = r->p;
+    struct fm_table t;
+    int64_t all = fm_memory_sums_of(r).all[FM_METRIC_PEAK];
+    fm_autofree int64_t *numbers = fm_memory_of_threads_new(p);
+    fm_table_init(&t, r->style);
+    fm_table_column(&t, "process", FM_TABLE_RIGHT);
+    fm_table_column(&t, "thread", FM_TABLE_RIGHT);
+    add_columns(&t);
+    fm_table_column(&t, "name", FM_TABLE_FLEXIBLE);
+    for (uint32_t i = 0; i < p->threads.len; i++) {
+        const struct fm_thread *thread = &p->threads.data[i];
+        if (!fm_branches_shows(p, &r->scope, i))
+            continue;
+        add_id(&t, FM_COLOR_NONE, p->processes.data[thread->process].pid);
+        add_id(&t, FM_COLOR_NONE, thread->tid);
+        add_numbers(&t, numbers + (size_t)i * FM_METRIC_COUNT, all);
+        fm_table_cell(&t, FM_COLOR_NAME, fm_profile_text(p, thread->name));
+    }
+    fm_table_print(&t, r->out);
+    fm_table_release(&t);
+}
+
+void fm_report_memory_processes(const struct fm_report *r)
+{
+    const struct fm_profile *p = r->p;
+    struct fm_table t;
+    char text[FM_NUMBER_BYTES];
+    int64_t all = fm_memory_sums_of(r).all[FM_METRIC_PEAK];
+    fm_autofree int64_t *numbers = fm_memory_of_processes_new(p);
+    fm_table_init(&t, r->style);
+    fm_table_column(&t, "process", FM_TABLE_RIGHT);
+    fm_table_column(&t, "parent", FM_TABLE_RIGHT);
+    add_columns(&t);
+    fm_table_column(&t, "Fathom", FM_TABLE_OPTIONAL);
+    fm_table_column(&t, "command", FM_TABLE_FLEXIBLE);
+    for (uint32_t i = 0; i < p->processes.len; i++) {
+        const struct fm_process *process = &p->processes.data[i];
+        if (r->scope.process != FM_NONE && r->scope.process != i)
+            continue;
+        add_id(&t, FM_COLOR_NONE, process->pid);
+        add_id(&t, FM_COLOR_DIM, process->parent_pid);
+        if (process->memory) {
+            add_numbers(&t, numbers + (size_t)i * FM_METRIC_COUNT, all);
+        } else {
+            fm_table_cell(&t, FM_COLOR_WARN, "none");
+            for (int k = 0; k < 5; k++)
+                fm_table_cell(&t, FM_COLOR_NONE, "");
+        }
+        fm_table_cell(&t, FM_COLOR_DIM, fm_number_bytes(text, (int64_t)process->memory_own_bytes));
+        uint32_t command = process->command ? process->command : process->exe;
+        fm_table_cell(&t, FM_COLOR_NAME, fm_profile_text(p, command));
+    }
+    fm_table_print(&t, r->out);
+    fm_table_release(&t);
+}

@@ -1,0 +1,170 @@
+/* What the heap library must know of this Python; see heap.h. */
+#define FM_PYTHON_FRAMES
+#include "target/agent/python.h"
+
+#include "target/agent/heap.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "target/agent/line_memory.h"
+#include "target/heap/layout.h"
+
+/* ---- code objects, read without the GIL: all of these never change ---- */
+
+static uint32_t put_utf8(char *out, Py_UCS4 c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* A str as UTF-8, cut to what there is room for. */
+static uint32_t read_text(PyObject *text, char *out, size_t room)
+{
+    uint32_t used = 0;
+    if (!text || !PyUnicode_Check(text))
+        return 0;
+    int kind = (int)PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(text) && used + 4 <= room; i++)
+        used += put_utf8(out + used, PyUnicode_READ(kind, data, i));
+    return used;
+}
+
+static void describe(const void *address, struct fm_heap_code *out)
+{
+    const PyCodeObject *code = address;
+    out->flags = (uint32_t)code->co_flags;
+    out->first_line = (uint32_t)code->co_firstlineno;
+    out->name_bytes = read_text(code->co_name, out->name, sizeof out->name);
+    out->qualname_bytes = read_text(code->co_qualname, out->qualname, sizeof out->qualname);
+    out->file_bytes = read_text(code->co_filename, out->file, sizeof out->file);
+    out->table = (const unsigned char *)PyBytes_AS_STRING(code->co_linetable);
+    out->table_bytes = (uint32_t)PyBytes_GET_SIZE(code->co_linetable);
+}
+
+/* A type of a module is "module.name", as its repr has it; tp_name of a class in Python is not. */
+static void describe_type(const void *address, struct fm_heap_code *out)
+{
+    const PyTypeObject *type = address;
+    struct fm_raised raised = fm_python_put_aside();
+    PyObject *dict =
+        type->tp_flags & Py_TPFLAGS_HEAPTYPE ? fm_python_type_dict((PyTypeObject *)address) : NULL;
+    PyObject *module = dict ? PyDict_GetItemString(dict, "__module__") : NULL; /* borrowed */
+    *out = (struct fm_heap_code){ .table = (const unsigned char *)"" };
+    if (module && PyUnicode_Check(module) &&
+        PyUnicode_CompareWithASCIIString(module, "builtins") != 0) {
+        out->name_bytes = read_text(module, out->name, sizeof out->name / 2);
+        out->name[out->name_bytes++] = '.';
+    }
+    const char *name = strrchr(type->tp_name, '.');
+    name = dict && name ? name + 1 : type->tp_name;
+    size_t len = strnlen(name, sizeof out->name / 2 - 1);
+    memcpy(out->name + out->name_bytes, name, len);
+    out->name_bytes += (uint32_t)len;
+    PyErr_Clear();
+    fm_python_put_back(raised);
+}
+
+/* ---- frame objects ---- */
+
+#define MOST_YOUNGER 16 /* frames: of a stack that hides its newest frame, none */
+
+/* The frame objects of younger frames are made on the way to it. */
+static void *frame_object_of(void *address, const void *frame)
+{
+    PyThreadState *thread = address;
+    int collecting = fm_python_gc_hold(thread);
+    struct fm_raised raised = fm_python_put_aside();
+    PyFrameObject *object = PyThreadState_GetFrame(thread);
+    for (int i = 0; object && (const void *)object->f_frame != frame; i++) {
+        PyFrameObject *back = i < MOST_YOUNGER ? PyFrame_GetBack(object) : NULL;
+        Py_DECREF(object);
+        object = back;
+    }
+    PyErr_Clear();
+    fm_python_put_back(raised);
+    fm_python_gc_release(thread, collecting);
+    return object;
+}
+
+static void give_up(void *object)
+{
+    Py_DECREF((PyObject *)object);
+}
+
+/* ---- memory of lines ---- */
+
+static struct fm_heap_meter *(*meter_of_thread)(void);
+static int64_t (*live_bytes)(void);
+
+struct fm_heap_meter *fm_line_memory_meter(void)
+{
+    return meter_of_thread && live_bytes ? meter_of_thread() : NULL;
+}
+
+int64_t fm_line_memory_live(void)
+{
+    return live_bytes();
+}
+
+void fm_heap_introduce(void)
+{
+    int (*python)(const struct fm_heap_layout *) =
+        (int (*)(const struct fm_heap_layout *))dlsym(RTLD_DEFAULT, "fathom_heap_python");
+    struct fm_heap_layout layout = {
+        .bytes = sizeof layout,
+        .python_hex = PY_VERSION_HEX,
+        .thread_frame = FM_THREAD_FRAME,
+        .thread_interpreter = FM_THREAD_INTERPRETER,
+        .cframe_frame = FM_CFRAME_FRAME,
+        .frame_previous = offsetof(_PyInterpreterFrame, previous),
+        .frame_instr = FM_FRAME_INSTR,
+        .frame_code = FM_FRAME_CODE,
+        .frame_owner = offsetof(_PyInterpreterFrame, owner),
+        .owner_generator = FRAME_OWNED_BY_GENERATOR,
+        .owner_foreign = FM_OWNER_FOREIGN,
+        .object_frame = offsetof(PyFrameObject, f_frame),
+        .gc_head = sizeof(PyGC_Head),
+        .frame_object_bytes = (uint32_t)PyFrame_Type.tp_basicsize,
+        .code_bytecode = offsetof(PyCodeObject, co_code_adaptive),
+        .finalizing = (const void *const *)&_PyRuntime._finalizing,
+        .current_thread = fm_python_current_thread,
+        .thread_of_this = fm_python_thread_of_this,
+        .frame_object_of = frame_object_of,
+        .give_up = give_up,
+        .describe = describe,
+        .describe_type = describe_type,
+    };
+    int wanted = python ? python(&layout) : -1;
+    if (wanted < 0)
+        return;
+    fm_python_new_object *object =
+        (fm_python_new_object *)dlsym(RTLD_DEFAULT, "fathom_heap_object");
+    void (*no_types)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_no_types");
+    if (wanted && object && no_types && fm_python_trace_objects(object) < 0) {
+        PyErr_Clear();
+        no_types();
+    }
+    meter_of_thread = (struct fm_heap_meter * (*)(void)) dlsym(RTLD_DEFAULT, "fathom_heap_meter");
+    live_bytes = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_live");
+}

@@ -1,0 +1,342 @@
+/* Blocks of the C library; see c_world.h. */
+#include "target/heap/c_world.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+#include "target/heap/account.h"
+#include "target/heap/blocks.h"
+#include "target/heap/context.h"
+#include "target/heap/event.h"
+
+#define SHARDS       64
+#define BUFFER_BYTES 16384
+
+static struct {
+    _Alignas(64) struct fm_heap_blocks blocks;
+    fm_heap_lock lock;
+} shards[SHARDS];
+
+/* The functions that do the work. */
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    void *(*memalign)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*usable)(void *);
+} real;
+
+/* ---- while dlsym looks for them ---- */
+
+static _Alignas(16) char buffer[BUFFER_BYTES];
+static size_t buffer_used;
+
+static void *buffer_take(size_t bytes)
+{
+    size_t rounded = (bytes + 15) & ~(size_t)15;
+    size_t at = __atomic_fetch_add(&buffer_used, rounded, __ATOMIC_RELAXED);
+    return bytes <= BUFFER_BYTES && at + rounded <= BUFFER_BYTES ? buffer + at : NULL;
+}
+
+static bool is_in_buffer(const void *block)
+{
+    return (const char *)block >= buffer && (const char *)block < buffer + BUFFER_BYTES;
+}
+
+void fm_c_world_init(void)
+{
+    static bool begun;
+    if (begun)
+        return; /* dlsym itself allocates: from the buffer */
+    begun = true;
+    real.calloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
+    real.malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+    real.realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
+    real.memalign = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "memalign");
+    real.posix_memalign = (int (*)(void **, size_t, size_t))dlsym(RTLD_NEXT, "posix_memalign");
+    real.aligned_alloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "aligned_alloc");
+    real.valloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "valloc");
+    real.pvalloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "pvalloc");
+    real.usable = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+    real.free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+}
+
+/* ---- records ---- */
+
+static inline bool lock_shard(size_t shard)
+{
+    if (__libc_single_threaded)
+        return false;
+    fm_heap_lock_take(&shards[shard].lock);
+    return true;
+}
+
+static inline void unlock_shard(size_t shard, bool locked)
+{
+    if (locked)
+        fm_heap_lock_give(&shards[shard].lock);
+}
+
+/* Other bits of the hash than those that choose the slot. */
+static inline size_t shard_of(uintptr_t address)
+{
+    return (address >> 4) * 0x9e3779b97f4a7c15u >> 58;
+}
+
+static inline bool record_put(struct fm_heap_block block, struct fm_heap_block *ret_old)
+{
+    size_t shard = shard_of(block.address);
+    bool locked = lock_shard(shard);
+    bool ok = fm_blocks_put(&shards[shard].blocks, block, ret_old);
+    unlock_shard(shard, locked);
+    if (FM_UNLIKELY(!ok))
+        fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
+    return ok;
+}
+
+static inline struct fm_heap_block record_take(const void *block)
+{
+    size_t shard = shard_of((uintptr_t)block);
+    bool locked = lock_shard(shard);
+    struct fm_heap_block found = fm_blocks_take(&shards[shard].blocks, (uintptr_t)block);
+    unlock_shard(shard, locked);
+    return found;
+}
+
+void fm_c_world_hold(void)
+{
+    for (size_t i = 0; i < SHARDS; i++)
+        fm_heap_lock_take(&shards[i].lock);
+}
+
+void fm_c_world_release(void)
+{
+    for (size_t i = 0; i < SHARDS; i++)
+        fm_heap_lock_give(&shards[i].lock);
+}
+
+/* ---- events ---- */
+
+static void ends(struct fm_heap_self *self, const struct fm_heap_block *block);
+
+static void begins(struct fm_heap_self *self, void *block, size_t bytes, enum fm_heap_kind kind)
+{
+    uint32_t account = fm_context_account_c(self);
+    if (FM_UNLIKELY(!account)) {
+        fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
+        return;
+    }
+    uint64_t record = fm_record(account, 0, ++self->allocations);
+    fm_event_begins(self, bytes);
+    struct fm_heap_block old;
+    if (record_put((struct fm_heap_block){ (uintptr_t)block, record, bytes }, &old))
+        fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], bytes, kind);
+    if (FM_UNLIKELY(old.record != 0))
+        ends(self, &old);
+}
+
+static void ends(struct fm_heap_self *self, const struct fm_heap_block *block)
+{
+    uint32_t number = fm_record_account(block->record);
+    if (FM_UNLIKELY(number <= fm_heap.inherited))
+        number = fm_heap.inherited_account[FM_HEAP_WORLD_C];
+    struct fm_heap_account *account = &fm_heap.accounts[number];
+    fm_event_ends(self, block->bytes);
+    fm_account_age_shared(fm_heap.header, account, self, block->record, block->bytes);
+    fm_account_end_shared(fm_heap.header, account, block->bytes, 1);
+}
+
+static void ends_unknown(void)
+{
+    __atomic_add_fetch(&fm_heap.header->worlds[FM_HEAP_WORLD_C].unknown_frees, 1, __ATOMIC_RELAXED);
+}
+
+/* After the real function: count what it gave. */
+static inline void *given(struct fm_heap_self *self, void *block, size_t bytes,
+                          enum fm_heap_kind kind)
+{
+    if (FM_LIKELY(self != NULL)) {
+        int saved_errno = errno;
+        if (FM_LIKELY(block != NULL))
+            begins(self, block, bytes, kind);
+        else if (bytes)
+            fm_context_refused_c(self, bytes);
+        errno = saved_errno;
+        fm_event_leave(self);
+    }
+    return block;
+}
+
+/* ---- malloc and its family ---- */
+
+FM_HEAP_EXPORT void *malloc(size_t bytes)
+{
+    if (FM_UNLIKELY(!real.malloc)) {
+        fm_c_world_init();
+        if (!real.malloc)
+            return buffer_take(bytes);
+    }
+    struct fm_heap_self *self = fm_event_enter();
+    return given(self, real.malloc(bytes), bytes, FM_HEAP_KIND_MALLOC);
+}
+
+FM_HEAP_EXPORT void *calloc(size_t count, size_t bytes)
+{
+    if (FM_UNLIKELY(!real.calloc)) {
+        fm_c_world_init();
+        if (!real.calloc)
+            return bytes && count > BUFFER_BYTES / bytes ? NULL : buffer_take(count * bytes);
+    }
+    struct fm_heap_self *self = fm_event_enter();
+    return given(self, real.calloc(count, bytes), count * bytes, FM_HEAP_KIND_CALLOC);
+}
+
+FM_HEAP_EXPORT void free(void *block)
+{
+    if (!block || FM_UNLIKELY(is_in_buffer(block)))
+        return;
+    if (FM_UNLIKELY(!real.free)) {
+        fm_c_world_init();
+        if (!real.free)
+            return;
+    }
+    struct fm_heap_self *self = fm_event_enter();
+    if (FM_LIKELY(self != NULL)) {
+        struct fm_heap_block found = record_take(block);
+        if (FM_LIKELY(found.record != 0))
+            ends(self, &found);
+        else
+            ends_unknown();
+        real.free(block);
+        fm_event_leave(self);
+        return;
+    }
+    real.free(block);
+}
+
+/* From the buffer to a real block. */
+static void *leave_buffer(const void *block, size_t bytes)
+{
+    void *moved = malloc(bytes);
+    size_t left = (size_t)(buffer + BUFFER_BYTES - (const char *)block);
+    if (moved)
+        memcpy(moved, block, bytes < left ? bytes : left);
+    return moved;
+}
+
+static void *reallocate(void *old, size_t bytes)
+{
+    struct fm_heap_self *self = fm_event_enter();
+    if (FM_UNLIKELY(!self))
+        return real.realloc(old, bytes);
+    struct fm_heap_block found = old ? record_take(old) : (struct fm_heap_block){ 0, 0, 0 },
+                         old_record;
+    void *block = real.realloc(old, bytes);
+    int saved_errno = errno;
+    if (FM_UNLIKELY(!block && bytes)) {
+        if (found.record)
+            record_put(found, &old_record);
+        fm_context_refused_c(self, bytes);
+    } else {
+        if (found.record)
+            ends(self, &found);
+        else if (old)
+            ends_unknown();
+        if (block)
+            begins(self, block, bytes, FM_HEAP_KIND_REALLOC);
+    }
+    errno = saved_errno;
+    fm_event_leave(self);
+    return block;
+}
+
+FM_HEAP_EXPORT void *realloc(void *old, size_t bytes)
+{
+    if (FM_UNLIKELY(!real.realloc)) {
+        fm_c_world_init();
+        if (!real.realloc)
+            return old ? leave_buffer(old, bytes) : buffer_take(bytes);
+    }
+    if (FM_UNLIKELY(is_in_buffer(old)))
+        return leave_buffer(old, bytes);
+    return reallocate(old, bytes);
+}
+
+FM_HEAP_EXPORT void *reallocarray(void *old, size_t count, size_t bytes)
+{
+    size_t whole;
+    if (__builtin_mul_overflow(count, bytes, &whole)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(old, whole);
+}
+
+FM_HEAP_EXPORT void *memalign(size_t alignment, size_t bytes)
+{
+    fm_c_world_init();
+    struct fm_heap_self *self = fm_event_enter();
+    return given(self, real.memalign(alignment, bytes), bytes, FM_HEAP_KIND_ALIGNED);
+}
+
+FM_HEAP_EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    fm_c_world_init();
+    struct fm_heap_self *self = fm_event_enter();
+    return given(self, real.aligned_alloc(alignment, bytes), bytes, FM_HEAP_KIND_ALIGNED);
+}
+
+FM_HEAP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t bytes)
+{
+    fm_c_world_init();
+    struct fm_heap_self *self = fm_event_enter();
+    int rc = real.posix_memalign(ret_block, alignment, bytes);
+    given(self, rc == 0 ? *ret_block : NULL, bytes, FM_HEAP_KIND_ALIGNED);
+    return rc;
+}
+
+FM_HEAP_EXPORT void *valloc(size_t bytes)
+{
+    fm_c_world_init();
+    struct fm_heap_self *self = fm_event_enter();
+    return given(self, real.valloc(bytes), bytes, FM_HEAP_KIND_ALIGNED);
+}
+
+FM_HEAP_EXPORT void *pvalloc(size_t bytes)
+{
+    fm_c_world_init();
+    struct fm_heap_self *self = fm_event_enter();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return given(self, real.pvalloc(bytes), (bytes + page - 1) / page * page, FM_HEAP_KIND_ALIGNED);
+}
+
+/* C23; a C library that has them would free past us. */
+FM_HEAP_EXPORT void free_sized(void *block, size_t bytes)
+{
+    (void)bytes;
+    free(block);
+}
+
+FM_HEAP_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t bytes)
+{
+    (void)alignment;
+    (void)bytes;
+    free(block);
+}
+
+FM_HEAP_EXPORT size_t malloc_usable_size(void *block)
+{
+    fm_c_world_init();
+    if (FM_UNLIKELY(is_in_buffer(block)))
+        return 0;
+    return real.usable(block);
+}

@@ -1,0 +1,93 @@
+/* Children; see fork.h. */
+#include "target/heap/fork.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "target/heap/account.h"
+#include "target/heap/c_world.h"
+#include "target/heap/codes.h"
+#include "target/heap/mappings.h"
+#include "target/heap/nodes.h"
+#include "target/heap/python_world.h"
+#include "target/heap/threads.h"
+
+/* What is alive when a process forks; its header is the parent's afterwards. */
+static struct {
+    int64_t live[FM_HEAP_WORLDS], blocks[FM_HEAP_WORLDS];
+    int busy;
+} at_fork;
+
+static void before(void)
+{
+    at_fork.busy = fm_heap_busy;
+    fm_heap_busy = 1;
+    fm_python_world_hold();
+    fm_codes_hold();
+    fm_mappings_hold();
+    fm_c_world_hold();
+    fm_heap_store_hold();
+    if (!fm_heap.header || fm_heap.forked)
+        return;
+    for (int i = 0; i < FM_HEAP_WORLDS; i++) {
+        at_fork.live[i] = fm_heap.header->worlds[i].live;
+        at_fork.blocks[i] = fm_heap.header->worlds[i].live_blocks;
+    }
+}
+
+static void release(void)
+{
+    fm_heap_store_release();
+    fm_c_world_release();
+    fm_mappings_release();
+    fm_codes_release();
+    fm_python_world_release();
+    fm_heap_busy = at_fork.busy;
+}
+
+static void in_child(void)
+{
+    fm_heap.forked = fm_heap.header != NULL;
+    release();
+}
+
+void fm_fork_init(void)
+{
+    pthread_atfork(before, release, in_child);
+}
+
+/* All that is alive, under a root of its own. */
+static bool begin_inherited(void)
+{
+    struct fm_heap_header *h = fm_heap.header;
+    uint32_t node = fm_heap_store_node(0, 0, 0, UINT32_MAX); /* nobody's: ages mean nothing */
+    fm_heap.before = node;
+    for (int i = 0; i < FM_HEAP_WORLDS && node; i++) {
+        uint32_t number = fm_nodes_account_new(node, i);
+        if (!number)
+            return false;
+        h->worlds[i].live = at_fork.live[i];
+        h->worlds[i].live_blocks = at_fork.blocks[i];
+        fm_heap.accounts[number].at = at_fork.live[i];
+        fm_heap.accounts[number].at_blocks = (int32_t)at_fork.blocks[i];
+        fm_heap.inherited_account[i] = number;
+        h->peak += at_fork.live[i];
+    }
+    fm_heap.inherited = h->inherited;
+    return node != 0;
+}
+
+void fm_fork_begin_child(void)
+{
+    int saved_errno = errno;
+    fm_heap.forked = false;
+    if (fm_heap_store_reopen() == 0) {
+        fm_heap.header->flags |= fm_heap.python ? FM_HEAP_PYTHON : 0;
+        fm_codes_reset();
+        if (begin_inherited())
+            fm_threads_reset();
+        else
+            fm_heap.header = NULL;
+    }
+    errno = saved_errno;
+}

@@ -1,0 +1,230 @@
+/* Mappings; see mappings.h. */
+#undef _FILE_OFFSET_BITS /* both names of mmap are defined here */
+#include "target/heap/mappings.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/heap/account.h"
+#include "target/heap/context.h"
+#include "target/heap/event.h"
+
+#define FIRST_ROOM 256
+
+/* A mapping, or what is left of one. */
+struct mapping {
+    uintptr_t start, end;
+    uint32_t account;
+};
+
+static struct {
+    struct mapping *all; /* in order of address, apart */
+    size_t count, room;
+    fm_heap_lock lock;
+} pieces;
+
+static size_t page_round(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) & ~(page - 1);
+}
+
+/* The first piece that ends behind `address`. */
+static size_t find(uintptr_t address)
+{
+    size_t low = 0, high = pieces.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (pieces.all[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool insert(size_t at, struct mapping piece)
+{
+    if (pieces.count == pieces.room) {
+        size_t room = pieces.room ? pieces.room * 2 : FIRST_ROOM;
+        struct mapping *all = fm_heap_map(room * sizeof *all);
+        if (!all)
+            return false;
+        memcpy(all, pieces.all, pieces.count * sizeof *all);
+        if (pieces.room)
+            fm_heap_unmap(pieces.all, pieces.room * sizeof *all);
+        pieces.all = all;
+        pieces.room = room;
+    }
+    memmove(pieces.all + at + 1, pieces.all + at, (pieces.count - at) * sizeof *pieces.all);
+    pieces.all[at] = piece;
+    pieces.count++;
+    return true;
+}
+
+static void count_end(struct fm_heap_self *self, uint32_t number, uint64_t bytes, int32_t blocks)
+{
+    uint32_t account =
+        number > fm_heap.inherited ? number : fm_heap.inherited_account[FM_HEAP_WORLD_C];
+    fm_event_ends(self, bytes);
+    fm_account_end_shared(fm_heap.header, &fm_heap.accounts[account], bytes, blocks);
+}
+
+/* Everything between two addresses is gone. With the lock. */
+static void remove_locked(struct fm_heap_self *self, uintptr_t start, uintptr_t end)
+{
+    for (size_t i = find(start); i < pieces.count && pieces.all[i].start < end;) {
+        struct mapping *p = &pieces.all[i], old = *p;
+        uintptr_t from = old.start > start ? old.start : start, to = old.end < end ? old.end : end;
+        bool head = old.start<from, tail = old.end> to;
+        count_end(self, old.account, to - from, !head && !tail);
+        if (head && tail) { /* a hole: what is behind it becomes a piece of its own */
+            p->end = from;
+            if (!insert(i + 1, (struct mapping){ to, old.end, old.account }))
+                count_end(self, old.account, old.end - to, 0);
+            break;
+        }
+        if (head) {
+            p->end = from;
+            i++;
+        } else if (tail) {
+            p->start = to;
+            break;
+        } else {
+            memmove(p, p + 1, (pieces.count - i - 1) * sizeof *p);
+            pieces.count--;
+        }
+    }
+}
+
+static void remove_range(struct fm_heap_self *self, uintptr_t start, uintptr_t end)
+{
+    fm_heap_lock_take(&pieces.lock);
+    remove_locked(self, start, end);
+    fm_heap_lock_give(&pieces.lock);
+}
+
+static void add(struct fm_heap_self *self, void *start, size_t bytes)
+{
+    uint32_t account = fm_context_account_c(self);
+    if (!account) {
+        fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
+        return;
+    }
+    self->allocations++;
+    fm_event_begins(self, bytes);
+    uintptr_t at = (uintptr_t)start;
+    fm_heap_lock_take(&pieces.lock);
+    bool ok = insert(find(at), (struct mapping){ at, at + bytes, account });
+    fm_heap_lock_give(&pieces.lock);
+    if (ok)
+        fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], bytes,
+                                FM_HEAP_KIND_MMAP);
+    else
+        fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
+}
+
+static bool is_memory(int protection, int flags)
+{
+    return flags & MAP_PRIVATE && flags & MAP_ANONYMOUS && protection & PROT_WRITE &&
+           !(flags & (MAP_STACK | MAP_GROWSDOWN));
+}
+
+/* The system calls themselves: looking for the C library's functions may need memory, and these do
+ * no more. */
+static void *map(void *address, size_t bytes, int protection, int flags, int fd, off_t at)
+{
+    struct fm_heap_self *self = fm_event_enter();
+    void *p = fm_heap_mmap(address, bytes, protection, flags, fd, at);
+    if (!self)
+        return p;
+    int saved_errno = errno;
+    if (p != MAP_FAILED && flags & MAP_FIXED)
+        remove_range(self, (uintptr_t)p, (uintptr_t)p + page_round(bytes));
+    if (p != MAP_FAILED && is_memory(protection, flags))
+        add(self, p, page_round(bytes));
+    errno = saved_errno;
+    fm_event_leave(self);
+    return p;
+}
+
+FM_HEAP_EXPORT void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t at)
+{
+    return map(address, bytes, protection, flags, fd, at);
+}
+
+FM_HEAP_EXPORT void *mmap64(void *address, size_t bytes, int protection, int flags, int fd,
+                            off64_t at)
+{
+    return map(address, bytes, protection, flags, fd, at);
+}
+
+FM_HEAP_EXPORT int munmap(void *address, size_t bytes)
+{
+    struct fm_heap_self *self = fm_event_enter();
+    /* Another thread may be given the addresses at once: the record goes first. It never fails for a
+     * range that was mapped. */
+    if (self && (uintptr_t)address % (size_t)sysconf(_SC_PAGESIZE) == 0)
+        remove_range(self, (uintptr_t)address, (uintptr_t)address + page_round(bytes));
+    int rc = (int)syscall(SYS_munmap, address, bytes);
+    if (self)
+        fm_event_leave(self);
+    return rc;
+}
+
+/* Is the first byte of it a mapping of ours? With the lock. */
+static bool is_known(uintptr_t address)
+{
+    size_t i = find(address);
+    return i < pieces.count && pieces.all[i].start <= address;
+}
+
+/* Move it; whether it was ours, and is ours to add. Another thread may be given the old addresses at
+ * once, but not add them before we are done. */
+static void *move(struct fm_heap_self *self, void *old, size_t old_bytes, size_t bytes, int flags,
+                  void *wanted, bool *ret_known)
+{
+    fm_heap_lock_take(&pieces.lock);
+    bool known = is_known((uintptr_t)old);
+    void *p = (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, wanted); /* NOLINT */
+    if (p != MAP_FAILED && known) {
+        remove_locked(self, (uintptr_t)old, (uintptr_t)old + page_round(old_bytes));
+        remove_locked(self, (uintptr_t)p, (uintptr_t)p + page_round(bytes));
+    }
+    fm_heap_lock_give(&pieces.lock);
+    *ret_known = p != MAP_FAILED && known;
+    return p;
+}
+
+FM_HEAP_EXPORT void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    void *wanted = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
+    va_end(rest);
+    struct fm_heap_self *self = fm_event_enter();
+    if (!self)
+        return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, wanted); /* NOLINT */
+    bool known;
+    void *p = move(self, old, old_bytes, bytes, flags, wanted, &known);
+    int saved_errno = errno;
+    if (known)
+        add(self, p, page_round(bytes));
+    errno = saved_errno;
+    fm_event_leave(self);
+    return p;
+}
+
+void fm_mappings_hold(void)
+{
+    fm_heap_lock_take(&pieces.lock);
+}
+
+void fm_mappings_release(void)
+{
+    fm_heap_lock_give(&pieces.lock);
+}

@@ -1,0 +1,167 @@
+/*
+ * The beginning and the end of the heap library in a process. The preload library, which knows whether
+ * this is a Python, starts it before the interpreter exists; in every other program calls are passed
+ * on. The agent tells it later what the frames of this Python look like.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "target/heap/account.h"
+#include "target/heap/c_world.h"
+#include "target/heap/event.h"
+#include "target/heap/fork.h"
+#include "target/heap/nodes.h"
+#include "target/heap/pools.h"
+#include "target/heap/python_world.h"
+#include "target/heap/threads.h"
+#include "target/heap/types.h"
+#include "target/heap/watched.h"
+
+#define SEPARATOR     '\x1f'
+#define NEWEST_PYTHON 15 /* 3.15 */
+
+/* Copy the value of `key` out of "key=value<sep>key=value"; false if it is not there or too long. */
+static bool field(const char *config, const char *key, char *out, size_t out_bytes)
+{
+    size_t key_len = strlen(key);
+    for (const char *at = config; *at;) {
+        const char *end = strchrnul(at, SEPARATOR);
+        if ((size_t)(end - at) > key_len && at[key_len] == '=' && !memcmp(at, key, key_len)) {
+            size_t len = (size_t)(end - at) - key_len - 1;
+            if (len >= out_bytes)
+                return false;
+            memcpy(out, at + key_len + 1, len);
+            out[len] = '\0';
+            return true;
+        }
+        at = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+/* The root of what is allocated before the program's first code, with an account for each world. */
+static bool begin_root(void)
+{
+    uint32_t node = fm_heap_store_node(0, 0, 0, UINT32_MAX);
+    if (!node)
+        return false;
+    for (int i = 0; i < FM_HEAP_WORLDS; i++)
+        if (!fm_nodes_account_new(node, i))
+            return false;
+    fm_heap.before = node;
+    return true;
+}
+
+/* Are Python's allocators called with the GIL held, by a Python that we know? In others only C's are
+ * recorded. */
+static bool has_gil(void)
+{
+    const char *(*get_version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    const char *version = get_version ? get_version() : "";
+    return strncmp(version, "3.", 2) == 0 && (int)strtol(version + 2, NULL, 10) <= NEWEST_PYTHON &&
+           !strstr(version, "free-threading");
+}
+
+static void begin(const char *mode)
+{
+    bool gil = has_gil();
+    fm_heap.python = gil && strcmp(mode, "malloc") != 0;
+    if (fm_heap_store_open() < 0)
+        return;
+    if (!begin_root()) {
+        fm_heap.header = NULL;
+        return;
+    }
+    if (fm_heap.python) {
+        fm_heap.header->flags |= FM_HEAP_PYTHON;
+        fm_pools_init();
+    }
+    fm_threads_init();
+    fm_fork_init();
+    if (gil)
+        fm_python_world_hook();
+}
+
+__attribute__((constructor)) static void heap_load(void)
+{
+    int saved_errno = errno;
+    fm_c_world_init();
+    errno = saved_errno;
+}
+
+/* The preload library: this process is a Python, or has loaded one. Before the interpreter exists. */
+FM_HEAP_EXPORT void fathom_heap_start(const char *config)
+{
+    char mode[32], types[2];
+    int saved_errno = errno;
+    if (fm_heap.header || fm_heap_busy)
+        return;
+    fm_heap_busy = 1;
+    if (field(config, "memory", mode, sizeof mode) &&
+        field(config, "folder", fm_heap.folder, sizeof fm_heap.folder))
+        begin(mode);
+    fm_heap.types = fm_heap.python && field(config, "types", types, sizeof types);
+    fm_heap_busy = 0;
+    errno = saved_errno;
+}
+
+/* The agent: the program's first code is about to run, and this is what its frames look like. With the
+ * GIL. 1 if types of objects are wanted, too, 0 if not, -1 if nothing is recorded here. */
+FM_HEAP_EXPORT int fathom_heap_python(const struct fm_heap_layout *layout)
+{
+    if (!fm_heap.header || fm_heap.has_layout || layout->bytes != sizeof *layout ||
+        layout->frame_object_bytes < FM_WATCHED_LEAST || layout->code_bytecode < FM_WATCHED_LEAST)
+        return -1;
+    fm_heap.layout = *layout;
+    fm_python_world_hook(); /* the interpreter may have put another allocator in place */
+    __atomic_store_n(&fm_heap.has_layout, true, __ATOMIC_RELEASE);
+    return fm_heap.types;
+}
+
+/* The meter of this thread; NULL if nothing is recorded here. It stays where it is as long as the
+ * thread lives. */
+FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter(void)
+{
+    struct fm_heap_self *self = fm_event_enter();
+    if (!self)
+        return NULL;
+    fm_event_leave(self);
+    return &self->meter;
+}
+
+/* What is allocated now, by all threads. */
+FM_HEAP_EXPORT int64_t fathom_heap_live(void)
+{
+    return fm_heap.header && !fm_heap.forked ? fm_heap_live(fm_heap.header) : 0;
+}
+
+/* The agent: nobody will tell of objects. */
+FM_HEAP_EXPORT void fathom_heap_no_types(void)
+{
+    if (fm_heap.header)
+        fm_heap.header->flags |= FM_HEAP_NO_TYPES;
+}
+
+/* The agent's tracer of references: an object was made. With the GIL. */
+FM_HEAP_EXPORT void fathom_heap_object(const void *object, const void *type)
+{
+    fm_types_object(object, type);
+}
+
+FM_HEAP_EXPORT void fathom_heap_end(void)
+{
+    struct timespec now;
+    if (!fm_heap.header || fm_heap.forked)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    fm_heap.header->end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    fm_heap.header->flags |= FM_HEAP_ENDED;
+}
+
+__attribute__((destructor)) static void heap_stop(void)
+{
+    fathom_heap_end();
+}

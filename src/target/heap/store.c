@@ -1,0 +1,277 @@
+/* The file of accounts; see store.h. */
+#include "target/heap/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_PIECE_BYTES  (64u * 1024)
+#define LARGEST_PIECE      (4u * 1024 * 1024)
+#define MAX_STORES_PER_PID 10000
+
+/* The most of each array; numbers of accounts must fit into a record (record.h). */
+static const uint64_t reserve_bytes[FM_HEAP_ARRAYS] = {
+    [FM_HEAP_NODES] = (4u << 20) * sizeof(struct fm_heap_node),
+    [FM_HEAP_ACCOUNTS] = (4u << 20) * sizeof(struct fm_heap_account),
+    [FM_HEAP_DEFS] = 128u << 20,
+    [FM_HEAP_THREADS] = (1u << 20) * sizeof(struct fm_heap_thread),
+};
+
+static struct {
+    char path[600];
+    uint64_t file_bytes;
+    struct {
+        unsigned char *base;
+        uint64_t reserved, mapped, piece; /* bytes; `piece`: of the one mapped last */
+    } arrays[FM_HEAP_ARRAYS];
+    fm_heap_lock lock;
+} store;
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- mapping ---- */
+
+static bool is_within_limit(uint64_t file_bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           file_bytes <= limit.rlim_cur;
+}
+
+/* Append `bytes` to the file and map them, at `address` if there is one. */
+static void *map_more(void *address, uint64_t bytes)
+{
+    int saved_errno = errno;
+    int fd = is_within_limit(store.file_bytes + bytes) ? open(store.path, O_RDWR | O_CLOEXEC) : -1;
+    void *p = MAP_FAILED;
+    if (fd >= 0) {
+        int rc;
+        do
+            rc = posix_fallocate(fd, (off_t)store.file_bytes, (off_t)bytes);
+        while (rc == EINTR);
+        if (rc == 0)
+            p = fm_heap_mmap(address, bytes, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | (address ? MAP_FIXED : 0), fd, (off_t)store.file_bytes);
+        close(fd);
+    }
+    errno = saved_errno;
+    if (p == MAP_FAILED)
+        return NULL;
+    store.file_bytes += bytes;
+    return p;
+}
+
+/* A limit on addresses (ulimit -v) is the program's: we take a small part of it. */
+static uint64_t reserve_of(int array)
+{
+    struct rlimit limit;
+    uint64_t bytes = reserve_bytes[array];
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        while (bytes > limit.rlim_cur / 64 && bytes > FIRST_PIECE_BYTES)
+            bytes /= 2;
+    return bytes;
+}
+
+static int reserve(void)
+{
+    for (int i = 0; i < FM_HEAP_ARRAYS; i++) {
+        uint64_t bytes = reserve_of(i);
+        void *p = fm_heap_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                               -1, 0);
+        if (p == MAP_FAILED)
+            return -1;
+        store.arrays[i].base = p;
+        store.arrays[i].reserved = bytes;
+    }
+    fm_heap.nodes = (struct fm_heap_node *)store.arrays[FM_HEAP_NODES].base;
+    fm_heap.accounts = (struct fm_heap_account *)store.arrays[FM_HEAP_ACCOUNTS].base;
+    return 0;
+}
+
+/* Make the array at least `bytes` long. */
+static bool grow(int array, uint64_t bytes)
+{
+    struct fm_heap_header *h = fm_heap.header;
+    while (store.arrays[array].mapped < bytes) {
+        uint64_t piece =
+            store.arrays[array].piece ? store.arrays[array].piece * 2 : FIRST_PIECE_BYTES;
+        uint64_t at = store.arrays[array].mapped, left = store.arrays[array].reserved - at;
+        piece = piece > LARGEST_PIECE ? LARGEST_PIECE : piece;
+        piece = piece > left ? left : piece;
+        uint64_t file_at = store.file_bytes;
+        if (!piece || h->piece_count == FM_HEAP_PIECES ||
+            !map_more(store.arrays[array].base + at, piece))
+            return false;
+        h->pieces[h->piece_count] =
+            (struct fm_heap_piece){ (uint32_t)array, 0, file_at, at, piece };
+        __atomic_store_n(&h->piece_count, h->piece_count + 1, __ATOMIC_RELEASE);
+        store.arrays[array].mapped += piece;
+        store.arrays[array].piece = piece;
+    }
+    return true;
+}
+
+/* ---- opening ---- */
+
+static int create_file(void)
+{
+    for (int n = 0; n < MAX_STORES_PER_PID; n++) {
+        int len = snprintf(store.path, sizeof store.path, "%s/%d.%d%s", fm_heap.folder,
+                           (int)getpid(), n, FM_HEAP_SUFFIX);
+        if (len < 0 || (size_t)len >= sizeof store.path)
+            return -1;
+        int fd = open(store.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            close(fd);
+            return 0;
+        }
+        if (errno != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
+static struct fm_heap_header *map_header(void)
+{
+    store.file_bytes = 0;
+    if (create_file() < 0)
+        return NULL;
+    struct fm_heap_header *h = map_more(NULL, FM_HEAP_HEADER_BYTES);
+    if (!h) {
+        unlink(store.path);
+        return NULL;
+    }
+    h->version = FM_HEAP_VERSION;
+    h->pid = (uint32_t)getpid();
+    h->parent_pid = (uint32_t)getppid();
+    h->start_ns = now_ns(CLOCK_MONOTONIC);
+    h->start_real_ns = now_ns(CLOCK_REALTIME);
+    h->epoch = 1;
+    for (int i = 0; i < FM_HEAP_ARRAYS; i++)
+        h->used[i] = i == FM_HEAP_NODES || i == FM_HEAP_ACCOUNTS; /* number 0 is none */
+    memcpy(h->magic, FM_HEAP_MAGIC, sizeof h->magic);
+    return h;
+}
+
+int fm_heap_store_open(void)
+{
+    if (reserve() < 0)
+        return -1;
+    fm_heap.header = map_header();
+    return fm_heap.header ? 0 : -1;
+}
+
+int fm_heap_store_reopen(void)
+{
+    struct fm_heap_header *old = fm_heap.header, *h = map_header();
+    uint64_t accounts = old->used[FM_HEAP_ACCOUNTS];
+    fm_heap.header = h;
+    for (int i = 0; i < FM_HEAP_ARRAYS; i++) {
+        /* Nothing of the parent's may be reached any more. */
+        if (fm_heap_mmap(store.arrays[i].base, store.arrays[i].reserved, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                         0) == MAP_FAILED)
+            h = fm_heap.header = NULL;
+        store.arrays[i].mapped = store.arrays[i].piece = 0;
+    }
+    fm_heap_unmap(old, FM_HEAP_HEADER_BYTES);
+    if (!h)
+        return -1;
+    h->flags = FM_HEAP_FORKED;
+    h->used[FM_HEAP_ACCOUNTS] = accounts;
+    h->inherited = (uint32_t)accounts - 1;
+    /* The array of accounts begins where new ones will be. */
+    store.arrays[FM_HEAP_ACCOUNTS].mapped =
+        accounts * sizeof(struct fm_heap_account) / FIRST_PIECE_BYTES * FIRST_PIECE_BYTES;
+    return 0;
+}
+
+/* ---- records ---- */
+
+/* The next number of an array, and room for it. */
+static uint32_t take(int array, size_t record_bytes)
+{
+    struct fm_heap_header *h = fm_heap.header;
+    uint64_t number = h->used[array];
+    if ((number + 1) * record_bytes > store.arrays[array].mapped &&
+        !grow(array, (number + 1) * record_bytes))
+        return 0;
+    h->used[array] = number + 1;
+    return (uint32_t)number;
+}
+
+uint32_t fm_heap_store_node(uint32_t parent, uint32_t code, uint32_t offset, uint32_t thread)
+{
+    fm_heap_lock_take(&store.lock);
+    uint32_t number = take(FM_HEAP_NODES, sizeof(struct fm_heap_node));
+    if (number)
+        fm_heap.nodes[number] = (struct fm_heap_node){
+            .parent = parent, .code = code, .offset = offset, .thread = thread
+        };
+    fm_heap_lock_give(&store.lock);
+    return number;
+}
+
+uint32_t fm_heap_store_account(uint32_t node, uint32_t thread)
+{
+    fm_heap_lock_take(&store.lock);
+    uint32_t number = take(FM_HEAP_ACCOUNTS, sizeof(struct fm_heap_account));
+    if (number) {
+        fm_heap.accounts[number].node = node;
+        fm_heap.accounts[number].thread = thread;
+        fm_heap.accounts[number].epoch = fm_heap.header->epoch; /* never 0: see account.h */
+    }
+    fm_heap_lock_give(&store.lock);
+    return number;
+}
+
+struct fm_heap_thread *fm_heap_store_thread(uint32_t *ret_number)
+{
+    struct fm_heap_thread *threads = (void *)store.arrays[FM_HEAP_THREADS].base;
+    fm_heap_lock_take(&store.lock);
+    uint64_t number = fm_heap.header->used[FM_HEAP_THREADS];
+    bool ok = grow(FM_HEAP_THREADS, (number + 1) * sizeof *threads);
+    if (ok) {
+        threads[number].start_ns = now_ns(CLOCK_MONOTONIC);
+        threads[number].threads = 1;
+        fm_heap.header->used[FM_HEAP_THREADS] = number + 1;
+    }
+    fm_heap_lock_give(&store.lock);
+    *ret_number = (uint32_t)number;
+    return ok ? &threads[number] : NULL;
+}
+
+unsigned char *fm_heap_store_define(size_t bytes)
+{
+    fm_heap_lock_take(&store.lock);
+    uint64_t at = fm_heap.header->used[FM_HEAP_DEFS];
+    bool ok = grow(FM_HEAP_DEFS, at + bytes);
+    fm_heap_lock_give(&store.lock);
+    return ok ? store.arrays[FM_HEAP_DEFS].base + at : NULL;
+}
+
+void fm_heap_store_defined(size_t bytes)
+{
+    __atomic_store_n(&fm_heap.header->used[FM_HEAP_DEFS],
+                     fm_heap.header->used[FM_HEAP_DEFS] + bytes, __ATOMIC_RELEASE);
+}
+
+void fm_heap_store_hold(void)
+{
+    fm_heap_lock_take(&store.lock);
+}
+
+void fm_heap_store_release(void)
+{
+    fm_heap_lock_give(&store.lock);
+}

@@ -1,0 +1,149 @@
+/* Threads; see threads.h. */
+#include "target/heap/threads.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/heap/store.h"
+
+#define MANY       256 /* threads: from here on records of dead ones are used again */
+#define MOST_ASKED 16  /* … if one of so many is dead: to ask is a system call */
+#define FIRST_ROOM 64  /* steps */
+
+static struct {
+    struct fm_heap_self *all, *asked; /* `asked`: the last one, the next is first next time */
+    uint32_t count;
+    fm_heap_lock lock;
+} threads;
+
+struct fm_heap_self *fm_threads_all(void)
+{
+    return __atomic_load_n(&threads.all, __ATOMIC_ACQUIRE);
+}
+
+/* Room for its stack, and its place in the store. */
+static bool prepare(struct fm_heap_self *self)
+{
+    struct fm_heap_thread *record = fm_heap_store_thread(&self->number);
+    if (!record)
+        return false;
+    if (!self->steps) {
+        self->steps = fm_heap_map(2 * FIRST_ROOM * sizeof *self->steps);
+        if (!self->steps)
+            return false;
+        self->fresh = self->steps + FIRST_ROOM;
+        self->room = FIRST_ROOM;
+    }
+    self->root = fm_heap_store_node(0, 0, 0, self->number);
+    self->patience = 8;
+    record->root = self->root;
+    record->tid = self->tid;
+    prctl(PR_GET_NAME, record->name, 0, 0, 0); /* 16 bytes */
+    return self->root != 0;
+}
+
+static struct fm_heap_self *make(uint32_t tid)
+{
+    struct fm_heap_self *self = fm_heap_map(sizeof *self);
+    if (!self)
+        return NULL;
+    self->tid = tid;
+    if (!prepare(self)) {
+        fm_heap_unmap(self, sizeof *self);
+        return NULL;
+    }
+    fm_heap_lock_take(&threads.lock);
+    self->next = threads.all;
+    __atomic_store_n(&threads.all, self, __ATOMIC_RELEASE);
+    threads.count++;
+    fm_heap_lock_give(&threads.lock);
+    return self;
+}
+
+/* ---- waiting for others ---- */
+
+#define MOST_YIELDS 10000 /* a thread may be stopped in an event, by a debugger */
+
+/* Events set `inside` without a fence: the kernel makes one for all processors, at our price. */
+void fm_threads_init(void)
+{
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
+void fm_threads_await(const struct fm_heap_self *one)
+{
+    int saved_errno = errno;
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    for (struct fm_heap_self *self = fm_threads_all(); self; self = self->next)
+        for (int i = 0; i < MOST_YIELDS && self != fm_heap_self && (!one || self == one) &&
+                        __atomic_load_n(&self->inside, __ATOMIC_ACQUIRE);
+             i++)
+            sched_yield();
+    errno = saved_errno;
+}
+
+/* ---- beginning ---- */
+
+static bool has_ended(uint32_t tid)
+{
+    return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+/* The record of a thread that is no more. */
+static struct fm_heap_self *take_over(uint32_t tid)
+{
+    struct fm_heap_self *self = NULL;
+    fm_heap_lock_take(&threads.lock);
+    for (int i = 0; i < MOST_ASKED && threads.count >= MANY && !self; i++) {
+        struct fm_heap_self *last = threads.asked;
+        threads.asked = last && last->next ? last->next : threads.all;
+        if (has_ended(threads.asked->tid))
+            self = threads.asked;
+    }
+    if (self) {
+        __atomic_store_n(&self->tid, tid, __ATOMIC_RELAXED);
+        self->depth = self->anchor_count = 0;
+        self->thread = self->walked = NULL;
+    }
+    fm_heap_lock_give(&threads.lock);
+    return self;
+}
+
+struct fm_heap_self *fm_threads_begin(void)
+{
+    int saved_errno = errno;
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    struct fm_heap_self *self = take_over(tid);
+    fm_heap_self = self ? self : make(tid);
+    errno = saved_errno;
+    return fm_heap_self;
+}
+
+void fm_threads_reset(void)
+{
+    struct fm_heap_self *self = fm_heap_self;
+    threads.lock = (fm_heap_lock){ 0 };
+    threads.all = threads.asked =
+        NULL; /* the others are not in this process: their memory is left to it */
+    threads.count = 0;
+    if (!self)
+        return;
+    memset(self->guesses, 0, sizeof self->guesses);
+    if (self->child_room)
+        memset(self->children, 0, self->child_room * sizeof *self->children);
+    self->child_count = self->depth = self->anchor_count = 0;
+    self->candidate = NULL;
+    self->tid = (uint32_t)syscall(SYS_gettid);
+    self->next = NULL;
+    if (prepare(self)) {
+        threads.all = self;
+        threads.count = 1;
+    } else {
+        fm_heap_self = NULL;
+    }
+}

@@ -1,0 +1,29 @@
+/*
+ * Threads as the heap library knows them: by their first allocation. A thread says nothing when it
+ * ends (its last frees come after every destructor), so its record is taken over by a later thread
+ * when there are many: then both are one tree, and the store says of how many threads it is.
+ */
+#ifndef FM_HEAP_THREADS_H
+#define FM_HEAP_THREADS_H
+
+#include "target/heap/heap.h"
+
+/* Make this thread known; NULL if there is no memory. Busy must be set. */
+struct fm_heap_self *fm_threads_begin(void);
+
+static inline struct fm_heap_self *fm_threads_self(void)
+{
+    return FM_LIKELY(fm_heap_self != NULL) ? fm_heap_self : fm_threads_begin();
+}
+
+struct fm_heap_self *fm_threads_all(void); /* the first of a list that only grows */
+
+/* Wait until a thread, or (NULL) every other, is in no event that began before this call: what it might
+ * be looking at is about to go. */
+void fm_threads_await(const struct fm_heap_self *one);
+void fm_threads_init(void);
+
+/* In a child: the calling thread is the only one left, and new to its store. */
+void fm_threads_reset(void);
+
+#endif

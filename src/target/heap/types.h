@@ -1,0 +1,20 @@
+/*
+ * What objects are made of blocks: the reference tracer of CPython 3.13 and later calls the agent with
+ * every new object, right after its block was allocated. The block then moves from the account of the
+ * line that made it to one of the line and the type: a node of the type's own below the line's, so all
+ * that works for contexts works for types.
+ *
+ * An object that comes from a free list has a block that was allocated before: that stays with the
+ * type and the line that it had first.
+ *
+ * Threads: the GIL.
+ */
+#ifndef FM_HEAP_TYPES_H
+#define FM_HEAP_TYPES_H
+
+#include "target/heap/heap.h"
+
+/* The object at `object`, of the type at `type`, is new. */
+void fm_types_object(const char *object, const void *type);
+
+#endif

@@ -1,0 +1,455 @@
+/*
+ * The memory of a run over time; see watch.h.
+ *
+ * A heap store is read, not mapped: its counters are two words, and a file that its process cut short
+ * would kill whoever touches the mapping.
+ */
+#include "watch/memory/watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "record/capture/live_heap.h"
+#include "record/model/curve.h"
+#include "watch/memory/cgroup.h"
+#include "watch/memory/resident.h"
+#include "watch/os/newborn.h"
+#include "watch/os/path.h"
+#include "watch/os/procfs.h"
+
+#define INTERVAL_NS  10000000u
+#define SHARES_NS    100000000u  /* between two rounds of shares, at least */
+#define LIMIT_NS     1000000000u /* how often a limit is looked up */
+#define COST_SHARE   100u        /* looks take at most that part of the time */
+#define WAKE_MOST_NS 100000u /* of the time between two looks, what counts as waking up for one */
+/* Processes that are in a profile for their memory only: those that reached this part of the run's
+ * highest sum, or, if they were looked at so often, that part. */
+#define OTHERS_LARGE 4
+#define OTHERS_LEAST 3 /* looks, of any */
+#define OTHERS_LOOKS 10
+#define OTHERS_SHARE 20
+#define OTHERS_MAX   64 /* processes in a profile that are there for their memory only */
+
+struct memory_watched {
+    pid_t pid, parent;
+    uint64_t first_ns, last_ns; /* looks */
+    int resident, heap;         /* descriptors, −1 if there is none */
+    unsigned heap_number;       /* PID.N.heap */
+    int64_t code;               /* bytes of the program's code */
+    char *exe, *command;
+    struct fm_curve curve;
+};
+
+struct fm_memory_watch {
+    struct fm_memory_watch_options options;
+    char *folder;
+    int inotify;
+    struct fm_newborn newborn;
+    FM_VEC(struct memory_watched) list;
+    FM_VEC(uint32_t) running;
+    struct fm_map by_pid; /* the last of that number */
+    struct fm_curve sum;
+    struct fm_cgroup group;
+    int64_t limit, kills, machine_kills;
+    uint64_t due_ns, limit_ns, shares_ns;
+    uint64_t cpu_ns; /* of this thread, when the last look was over */
+};
+
+/* ---- who ---- */
+
+static struct memory_watched *find(const struct fm_memory_watch *w, pid_t pid)
+{
+    const uint32_t *at = fm_map_find(&w->by_pid, (uint64_t)pid);
+    return at ? &w->list.data[*at] : NULL;
+}
+
+static bool runs(const struct memory_watched *watched)
+{
+    return watched && watched->resident >= 0;
+}
+
+static void ask_names(struct memory_watched *watched)
+{
+    free(watched->exe);
+    free(watched->command);
+    watched->exe = fm_process_exe(watched->pid);
+    watched->command = fm_process_command(watched->pid);
+}
+
+static struct memory_watched *add(struct fm_memory_watch *w, pid_t pid, pid_t parent)
+{
+    struct memory_watched *known = find(w, pid);
+    if (runs(known))
+        return known;
+    int fd = fm_resident_open(pid);
+    if (fd < 0)
+        return NULL;
+    struct memory_watched fresh = { .pid = pid, .parent = parent, .resident = fd, .heap = -1 };
+    uint32_t index = (uint32_t)w->list.len;
+    fm_vec_push(&w->list, fresh);
+    fm_vec_push(&w->running, index);
+    *fm_map_at(&w->by_pid, (uint64_t)pid, index, NULL) = index;
+    return &w->list.data[index];
+}
+
+/* Its own parent may have ended; who leads its group or session then still tells. */
+static int add_newborn(const struct fm_newborn_process *born, void *data)
+{
+    struct fm_memory_watch *w = data;
+    if (runs(find(w, born->parent)) || find(w, born->group) || find(w, born->session))
+        add(w, born->pid, born->parent);
+    return 0;
+}
+
+/* The store "PID.N.heap" is there: of a new process, or of what a known one executed. */
+static void see_store(struct fm_memory_watch *w, const char *name)
+{
+    int pid, end = 0;
+    unsigned number;
+    if (sscanf(name, "%d.%u%n", &pid, &number, &end) != 2 || !end ||
+        strcmp(name + end, FM_HEAP_SUFFIX) != 0)
+        return;
+    struct fm_process_kin kin = { 0 };
+    fm_process_kin(&kin, pid);
+    struct memory_watched *watched = add(w, pid, kin.parent);
+    if (!watched || (watched->heap >= 0 && number <= watched->heap_number))
+        return;
+    fm_autofree char *path = fm_path_join(w->folder, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (watched->heap >= 0)
+        close(watched->heap);
+    watched->heap = fd;
+    watched->heap_number = number;
+}
+
+/* All that is there: what came before notifications did, or when there were too many. */
+static void see_all_stores(struct fm_memory_watch *w)
+{
+    DIR *dir = opendir(w->folder);
+    if (!dir)
+        return;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        see_store(w, entry->d_name);
+    closedir(dir);
+}
+
+static void see_stores(struct fm_memory_watch *w)
+{
+    _Alignas(struct inotify_event) char bytes[4096];
+    ssize_t len;
+    while (w->inotify >= 0 && (len = read(w->inotify, bytes, sizeof bytes)) > 0) {
+        for (char *at = bytes; at < bytes + len;) {
+            const struct inotify_event *event = (const struct inotify_event *)at;
+            if (event->mask & IN_Q_OVERFLOW)
+                see_all_stores(w);
+            else if (event->len)
+                see_store(w, event->name);
+            at += sizeof *event + event->len;
+        }
+    }
+}
+
+static void forget(struct fm_memory_watch *w, size_t at)
+{
+    struct memory_watched *watched = &w->list.data[w->running.data[at]];
+    close(watched->resident);
+    watched->resident = -1;
+    if (watched->heap >= 0)
+        close(watched->heap);
+    watched->heap = -1;
+    w->running.data[at] = w->running.data[--w->running.len];
+}
+
+/* ---- looking ---- */
+
+/* What the process has allocated; −1 while its store is not ready. */
+static int64_t read_heap(int fd)
+{
+    struct fm_heap_header h;
+    ssize_t bytes = offsetof(struct fm_heap_header, pieces);
+    if (fd < 0 || pread(fd, &h, (size_t)bytes, 0) != bytes ||
+        memcmp(h.magic, FM_HEAP_MAGIC, sizeof h.magic) != 0 || h.version != FM_HEAP_VERSION)
+        return -1;
+    int64_t live = fm_sum(h.worlds[FM_HEAP_WORLD_PYTHON].live, h.worlds[FM_HEAP_WORLD_C].live);
+    return live > 0 ? live : 0;
+}
+
+static void add_known(int64_t *sum, int64_t value)
+{
+    if (value >= 0)
+        *sum = fm_sum(*sum < 0 ? 0 : *sum, value);
+}
+
+/* False: it has ended. */
+static bool look_at(struct memory_watched *watched, uint64_t now_ns, bool shares,
+                    struct fm_memory_point *sum)
+{
+    int64_t code = 0;
+    int64_t rss = fm_resident_read(watched->resident, &code);
+    if (rss < 0)
+        return false;
+    if (!watched->first_ns)
+        watched->first_ns = now_ns;
+    watched->last_ns = now_ns;
+    if (code != watched->code) /* another program */
+        ask_names(watched);
+    watched->code = code;
+    struct fm_memory_point point = { .at_ns = now_ns,
+                                     .heap = read_heap(watched->heap),
+                                     .rss = rss,
+                                     .pss = -1,
+                                     .swap = -1,
+                                     .limit = -1,
+                                     .group = -1 };
+    if (shares)
+        fm_resident_shares(watched->pid, &point.pss, &point.swap);
+    fm_curve_add(&watched->curve, &point);
+    add_known(&sum->heap, point.heap);
+    add_known(&sum->rss, point.rss);
+    add_known(&sum->pss, point.pss);
+    add_known(&sum->swap, point.swap);
+    return true;
+}
+
+static void look_at_group(struct fm_memory_watch *w, struct fm_memory_point *sum)
+{
+    if (sum->at_ns >= w->limit_ns) {
+        w->limit = fm_cgroup_limit(&w->group);
+        w->limit_ns = sum->at_ns + LIMIT_NS;
+    }
+    sum->limit = w->limit;
+    sum->group = fm_cgroup_usage(&w->group);
+}
+
+/* When to look again: what the last one cost, with waking up for it, is a hundredth of the time. */
+static void plan(struct fm_memory_watch *w, uint64_t woke_ns, uint64_t begin_ns)
+{
+    uint64_t done_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t wake_ns = w->cpu_ns && woke_ns > w->cpu_ns ? woke_ns - w->cpu_ns : 0;
+    uint64_t cost_ns = done_ns - woke_ns + (wake_ns < WAKE_MOST_NS ? wake_ns : WAKE_MOST_NS);
+    uint64_t least_ns = cost_ns * COST_SHARE;
+    w->due_ns = begin_ns + (least_ns > INTERVAL_NS ? least_ns : INTERVAL_NS);
+    w->cpu_ns = done_ns;
+}
+
+void fm_memory_watch_look(struct fm_memory_watch *w)
+{
+    uint64_t woke_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t now_ns = fm_clock_ns();
+    if (w->options.children)
+        fm_newborn_poll(&w->newborn, add_newborn, w);
+    see_stores(w);
+    bool shares = w->options.shares && now_ns >= w->shares_ns;
+    struct fm_memory_point sum = { FM_NONE, now_ns, -1, -1, -1, -1, -1, -1 };
+    for (size_t i = 0; i < w->running.len;) {
+        if (look_at(&w->list.data[w->running.data[i]], now_ns, shares, &sum))
+            i++;
+        else
+            forget(w, i);
+    }
+    if (w->running.len) {
+        look_at_group(w, &sum);
+        fm_curve_add(&w->sum, &sum);
+    }
+    if (shares) { /* a round of its own */
+        uint64_t done_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t least_ns = (done_ns - woke_ns) * COST_SHARE;
+        w->shares_ns = now_ns + (least_ns > SHARES_NS ? least_ns : SHARES_NS);
+        woke_ns = done_ns;
+    }
+    plan(w, woke_ns, now_ns);
+}
+
+/* ---- from start to end ---- */
+
+struct fm_memory_watch *fm_memory_watch_new(const struct fm_memory_watch_options *options,
+                                            pid_t pid)
+{
+    struct fm_memory_watch *w = fm_calloc(1, sizeof *w);
+    w->options = *options;
+    w->inotify = -1;
+    w->limit = -1;
+    fm_newborn_init(&w->newborn);
+    fm_cgroup_open(&w->group, pid);
+    w->kills = fm_cgroup_kills(&w->group);
+    w->machine_kills = fm_machine_kills();
+    if (options->folder) {
+        w->folder = fm_strdup(options->folder);
+        w->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (w->inotify >= 0)
+            inotify_add_watch(w->inotify, options->folder, IN_CREATE | IN_MOVED_TO);
+    }
+    add(w, pid, 0);
+    if (options->children)
+        fm_newborn_descendants(pid, add_newborn, w);
+    if (w->folder)
+        see_all_stores(w);
+    return w;
+}
+
+void fm_memory_watch_free(struct fm_memory_watch *w)
+{
+    if (!w)
+        return;
+    while (w->running.len)
+        forget(w, 0);
+    for (size_t i = 0; i < w->list.len; i++) {
+        fm_curve_release(&w->list.data[i].curve);
+        free(w->list.data[i].exe);
+        free(w->list.data[i].command);
+    }
+    fm_vec_release(&w->list);
+    fm_vec_release(&w->running);
+    fm_map_release(&w->by_pid);
+    fm_curve_release(&w->sum);
+    fm_cgroup_close(&w->group);
+    fm_newborn_release(&w->newborn);
+    if (w->inotify >= 0)
+        close(w->inotify);
+    free(w->folder);
+    free(w);
+}
+
+uint64_t fm_memory_watch_due_ns(const struct fm_memory_watch *w)
+{
+    return w ? w->due_ns : UINT64_MAX;
+}
+
+bool fm_memory_watch_is_over(const struct fm_memory_watch *w)
+{
+    return w->running.len == 0;
+}
+
+/* ---- the profile ---- */
+
+/* The process of the profile that `watched` was at that time: of several programs that it executed
+ * the last that had begun, or the first. FM_NONE: it is not there. */
+static uint32_t process_at(const struct fm_profile *p, const struct memory_watched *watched,
+                           uint64_t at_ns)
+{
+    uint32_t found = FM_NONE;
+    for (uint32_t i = 0; i < p->processes.len; i++) {
+        const struct fm_process *process = &p->processes.data[i];
+        if (process->pid != (uint32_t)watched->pid ||
+            (process->end_ns && process->end_ns < watched->first_ns) ||
+            (process->start_ns && process->start_ns > watched->last_ns + INTERVAL_NS * 10))
+            continue;
+        if (found == FM_NONE ||
+            (process->start_ns <= at_ns && process->start_ns >= p->processes.data[found].start_ns))
+            found = i;
+    }
+    return found;
+}
+
+static void add_points(struct fm_profile *p, const struct memory_watched *watched, uint32_t process)
+{
+    size_t from = p->memory.points.len;
+    fm_curve_copy(&watched->curve, process, &p->memory);
+    for (size_t i = from; i < p->memory.points.len; i++) {
+        struct fm_memory_point *point = &p->memory.points.data[i];
+        uint32_t then = process_at(p, watched, point->at_ns);
+        point->process = then == FM_NONE ? process : then;
+    }
+}
+
+static int64_t highest(const struct fm_curve *c)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < c->points.len; i++)
+        most = c->points.data[i].rss > most ? c->points.data[i].rss : most;
+    return most;
+}
+
+struct memory_other {
+    const struct memory_watched *watched;
+    int64_t highest;
+};
+
+static int compare_others(const void *a, const void *b)
+{
+    const struct memory_other *x = a, *y = b;
+    if (x->highest != y->highest)
+        return x->highest < y->highest ? 1 : -1;
+    return x->watched->first_ns < y->watched->first_ns ? -1 : 1;
+}
+
+static void add_other(struct fm_profile *p, const struct memory_watched *watched)
+{
+    uint64_t ago_ns = fm_clock_ns() - watched->first_ns;
+    struct fm_process process = {
+        .pid = (uint32_t)watched->pid,
+        .parent_pid = (uint32_t)watched->parent,
+        .exe = fm_profile_string(p, watched->exe ? watched->exe : ""),
+        .command = fm_profile_string(p, watched->command ? watched->command : ""),
+        .start_ns = watched->first_ns,
+        .start_real_ns = fm_clock_read_ns(CLOCK_REALTIME) - ago_ns,
+        .end_ns = runs(watched) ? 0 : watched->last_ns,
+        .exit_status = -1,
+    };
+    add_points(p, watched, fm_profile_process(p, &process));
+}
+
+void fm_memory_watch_gather(struct fm_memory_watch *w, struct fm_profile *p)
+{
+    FM_VEC(struct memory_other) others = { 0 };
+    if (!w)
+        return;
+    int64_t most = highest(&w->sum);
+    for (size_t i = 0; i < w->list.len; i++) {
+        const struct memory_watched *watched = &w->list.data[i];
+        uint32_t process = process_at(p, watched, watched->last_ns);
+        struct memory_other other = { watched, 0 };
+        if (!watched->first_ns)
+            continue;
+        if (process != FM_NONE) {
+            add_points(p, watched, process);
+            continue;
+        }
+        other.highest = i == 0 ? INT64_MAX : highest(&watched->curve);
+        size_t looks = watched->curve.points.len;
+        if (i == 0 || (looks >= OTHERS_LEAST && other.highest >= most / OTHERS_LARGE) ||
+            (looks >= OTHERS_LOOKS && other.highest >= most / OTHERS_SHARE))
+            fm_vec_push(&others, other);
+    }
+    if (others.len)
+        qsort(others.data, others.len, sizeof *others.data, compare_others);
+    for (size_t i = 0; i < others.len && i < OTHERS_MAX; i++)
+        add_other(p, others.data[i].watched);
+    fm_vec_release(&others);
+    fm_curve_copy(&w->sum, FM_NONE, &p->memory);
+}
+
+void fm_memory_watch_note_kills(const struct fm_memory_watch *w, struct fm_profile *p)
+{
+    if (!w)
+        return;
+    int64_t kills = fm_cgroup_kills(&w->group);
+    bool group = w->kills >= 0 && kills > w->kills;
+    bool machine = w->kills < 0 && w->machine_kills >= 0 && fm_machine_kills() > w->machine_kills;
+    char text[256];
+    for (uint32_t i = 0; i < p->processes.len && (group || machine); i++) {
+        if (p->processes.data[i].exit_status != 128 + SIGKILL)
+            continue;
+        if (group && w->limit >= 0)
+            snprintf(text, sizeof text,
+                     "it was ended by the kernel: the memory that its control group may "
+                     "have, %.1f MiB, was used up",
+                     (double)w->limit / 1048576);
+        else
+            snprintf(text, sizeof text,
+                     "it was ended by the kernel: the machine's memory was used up");
+        fm_profile_note(p, i, "out-of-memory", 1, text);
+    }
+}
