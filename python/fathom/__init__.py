@@ -25,7 +25,7 @@
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_usage", "profile", "run",
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_lines", "memory_usage", "profile", "run",
            "runctx", "sample", "snapshot", "start", "stop"]
 __version__ = "0.1.0"
 
@@ -35,6 +35,7 @@ _HOMES = {
     "Profile": "fathom._profile",
     "SamplingError": "fathom._sampling",
     "lines": "fathom._lines",
+    "memory_lines": "fathom._lines",
     "memory_usage": "fathom._memory",
     "profile": "fathom._profile",
     "run": "fathom._profile",

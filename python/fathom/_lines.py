@@ -10,10 +10,13 @@ import types
 
 try:
     from fathom._agent import mark_lines as _mark
+    from fathom._agent import mark_memory_lines as _mark_memory
 except ImportError:  # no agent for this Python: decorated programs still run
 
     def _mark(code):
         return False
+
+    _mark_memory = _mark
 
 
 def lines(obj, /):
@@ -23,8 +26,20 @@ def lines(obj, /):
     very same object. Functions defined inside a marked one are marked too. A function written in C
     has no lines and is let through.
     """
+    return _marked(obj, _mark)
+
+
+def memory_lines(obj, /):
+    """Record what the lines of this function do to the heap under ``fathom run --memory``; otherwise do nothing.
+
+    As ``lines`` in everything else.
+    """
+    return _marked(obj, _mark_memory)
+
+
+def _marked(obj, mark):
     for function in functions_in(obj):
-        if not _mark(innermost(function).__code__):
+        if not mark(innermost(function).__code__):
             break
     return obj
 

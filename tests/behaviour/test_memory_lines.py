@@ -152,6 +152,24 @@ def test_the_table_for_people(record):
     assert "8.00 MiB 8.00 MiB" in " ".join(row.split())  # Increment, Transient
 
 
+MARKED = """
+    import fathom
+    @fathom.lines
+    def timed():
+        return bytes(1000)
+    @fathom.memory_lines
+    def weighed():
+        return bytes(2_000_000)
+    timed(), weighed()
+    """
+
+
+def test_one_mark_each(record):
+    assert {name for name, _ in lines(record(MARKED))} == {"weighed"}
+    functions = recordings.report(record(MARKED, "--lines=none_of_them"), "--lines")["functions"]
+    assert {function["name"] for function in functions} == {"timed"}
+
+
 def test_without_memory_the_decorator_is_as_before(record):
     path = record("""
         @profile

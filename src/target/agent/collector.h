@@ -116,6 +116,8 @@ struct fm_collector {
     bool lines_on, lines_split;
     bool
         lines_waiting; /* for the first function that is marked: only then events are listened to */
+    bool
+        lines_of_memory; /* that function was marked for what it does to the heap, not for its time */
     char lines_patterns[1024];
     PyObject *marked; /* {address: code object} whose lines were asked for one by one, or NULL */
     PyObject *timer;

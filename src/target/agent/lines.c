@@ -156,7 +156,7 @@ static int stop_waiting(struct fm_collector *c)
     if (!c->lines_waiting || !c->store.header)
         return 0;
     c->lines_waiting = false;
-    c->lines_on = true;
+    c->lines_on = c->lines_of_memory = true;
     c->store.header->flags |= FM_LIVE_LINES_ON;
     return fm_collector_start(c);
 }

@@ -6,6 +6,7 @@
 #include "target/agent/collector.h"
 #include "target/agent/decorator.h"
 #include "target/agent/functions.h"
+#include "target/agent/line_memory.h"
 #include "target/agent/lines.h"
 #include "target/agent/start.h"
 
@@ -221,20 +222,33 @@ static PyObject *module_save(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Mark what is behind an object in the run's own collector; nothing outside `fathom run --lines`.
- */
+/* Mark what is behind an object in the run's own collector, if it records that. */
+static PyObject *mark_if(bool records, PyObject *object)
+{
+    if (records && fm_decorator_mark(fm_start_collector(), object) < 0)
+        return NULL;
+    return PyBool_FromLong(records);
+}
+
 static PyObject *module_mark_lines(PyObject *module, PyObject *object)
 {
     struct fm_collector *c = fm_start_collector();
     (void)module;
-    if (c && (c->lines_on || c->lines_waiting) && fm_decorator_mark(c, object) < 0)
-        return NULL;
-    return PyBool_FromLong(c && c->lines_on);
+    return mark_if(c && c->lines_on && !c->lines_of_memory, object);
+}
+
+static PyObject *module_mark_memory_lines(PyObject *module, PyObject *object)
+{
+    struct fm_collector *c = fm_start_collector();
+    (void)module;
+    return mark_if(c && (c->lines_on || c->lines_waiting) && fm_line_memory_meter(), object);
 }
 
 static PyMethodDef module_methods[] = {
     { "mark_lines", module_mark_lines, METH_O,
       "mark_lines(object) -> bool: is this process recorded by `fathom run --lines`?" },
+    { "mark_memory_lines", module_mark_memory_lines, METH_O,
+      "mark_memory_lines(object) -> bool: is this process recorded by `fathom run --memory`?" },
     { "convert", module_convert, METH_VARARGS, "convert(snapshots, format) -> bytes" },
     { "save", module_save, METH_VARARGS, "save(snapshots, path, overwrite=False)" },
     { NULL, NULL, 0, NULL },
