@@ -114,10 +114,8 @@ struct fm_collector {
     bool forked;   /* in a child that has not begun its own store yet. Lock */
     bool calls, c_calls, keep_code, redact;
     bool lines_on, lines_split;
-    bool
-        lines_waiting; /* for the first function that is marked: only then events are listened to */
-    bool
-        lines_of_memory; /* that function was marked for what it does to the heap, not for its time */
+    bool lines_waiting;   /* for the first function that is marked: no events before */
+    bool lines_of_memory; /* … which was marked for what it does to the heap, not for its time */
     char lines_patterns[1024];
     PyObject *marked; /* {address: code object} whose lines were asked for one by one, or NULL */
     PyObject *timer;
