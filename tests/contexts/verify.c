@@ -15,17 +15,17 @@
 static unsigned long events, short_walks;
 
 /* Oldest first, by recursion: as deep as the program is. */
-static uint32_t node_of(struct fm_heap_self *self, const void *f)
+static uint32_t node_by_walk(struct fm_heap_self *self, const void *f)
 {
     const struct fm_heap_layout *l = &fm_heap.layout;
     while (f && owner_of(f) >= l->owner_foreign)
         f = pointer_at(f, l->frame_previous);
     if (!f)
         return self->root;
-    uint32_t parent = node_of(self, pointer_at(f, l->frame_previous));
+    uint32_t parent = node_by_walk(self, pointer_at(f, l->frame_previous));
     const char *code = (const char *)((uintptr_t)pointer_at(f, l->frame_code) & ~(uintptr_t)7);
     const char *instr = pointer_at(f, l->frame_instr);
-    return fm_nodes_child(self, parent, fm_codes_number(code),
+    return fm_nodes_child(self, parent, fm_codes_number(code, FM_HEAP_DEF_CODE),
                           (uint32_t)(instr - (code + l->code_bytecode)));
 }
 
@@ -37,7 +37,8 @@ uint32_t fm_context_account(struct fm_heap_self *self, int world, void *thread,
     uint32_t account = unchecked_account(self, world, thread, holds);
     if (!account || !thread)
         return account;
-    uint32_t found = fm_heap.accounts[account].node, right = node_of(self, newest_frame(thread));
+    uint32_t found = fm_heap.accounts[account].node,
+             right = node_by_walk(self, newest_frame(thread));
     __atomic_add_fetch(&events, 1, __ATOMIC_RELAXED);
     if (self->anchor_count)
         __atomic_add_fetch(&short_walks, 1, __ATOMIC_RELAXED);
