@@ -8,10 +8,10 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/run_config.h"
 #include "watch/os/locate.h"
 #include "watch/os/path.h"
 
-#define SEPARATOR     '\x1f'
 #define MAX_RUN_BYTES 4096 /* what the preload library accepts */
 
 /* The library's path as LD_PRELOAD can name it: a list separated by colons and spaces. Others are
@@ -66,19 +66,20 @@ static char *run_entry(const char *library, const char *heap, const char *agents
 {
     struct fm_buffer buf = FM_BUFFER_INIT;
     fm_buffer_addf(&buf, "FATHOM_RUN=folder=%s%cagents=%s%cpreload=%s%cc_calls=%d%ccalls=%d",
-                   folder->path, SEPARATOR, agents, SEPARATOR, library, SEPARATOR, options->c_calls,
-                   SEPARATOR, options->calls);
+                   folder->path, FM_RUN_SEPARATOR, agents, FM_RUN_SEPARATOR, library,
+                   FM_RUN_SEPARATOR, options->c_calls, FM_RUN_SEPARATOR, options->calls);
     if (options->lines)
-        fm_buffer_addf(&buf, "%clines=%s%csplit=%d", SEPARATOR, options->patterns, SEPARATOR,
-                       options->split_lines);
+        fm_buffer_addf(&buf, "%clines=%s%csplit=%d", FM_RUN_SEPARATOR, options->patterns,
+                       FM_RUN_SEPARATOR, options->split_lines);
     if (options->redact)
-        fm_buffer_addf(&buf, "%credact=1", SEPARATOR);
+        fm_buffer_addf(&buf, "%credact=1", FM_RUN_SEPARATOR);
     if (options->types)
-        fm_buffer_addf(&buf, "%ctypes=1", SEPARATOR);
+        fm_buffer_addf(&buf, "%ctypes=1", FM_RUN_SEPARATOR);
     if (options->memory)
-        fm_buffer_addf(&buf, "%cmemory=%s%cheap=%s", SEPARATOR, options->memory, SEPARATOR, heap);
+        fm_buffer_addf(&buf, "%cmemory=%s%cheap=%s", FM_RUN_SEPARATOR, options->memory,
+                       FM_RUN_SEPARATOR, heap);
     if (folder->more)
-        fm_buffer_addf(&buf, "%cmore=%s", SEPARATOR, folder->more);
+        fm_buffer_addf(&buf, "%cmore=%s", FM_RUN_SEPARATOR, folder->more);
     return fm_buffer_detach(&buf);
 }
 

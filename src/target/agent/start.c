@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/command_line.h"
+#include "base/run_config.h"
 #include "target/agent/calibrate.h"
 #include "target/agent/decorator.h"
 #include "target/agent/heap.h"
@@ -28,26 +29,6 @@ static struct fm_calibration cost;
 struct fm_collector *fm_start_collector(void)
 {
     return running;
-}
-
-/* The value of `key` in "key=value" pairs separated by 0x1f; false if it is not there or too long.
- */
-static bool config_value(const char *config, const char *key, char *out, size_t size)
-{
-    size_t key_len = strlen(key);
-    for (const char *at = config; at && *at;) {
-        const char *end = strchrnul(at, '\x1f');
-        if ((size_t)(end - at) > key_len && memcmp(at, key, key_len) == 0 && at[key_len] == '=') {
-            size_t len = (size_t)(end - at) - key_len - 1;
-            if (len >= size)
-                return false;
-            memcpy(out, at + key_len + 1, len);
-            out[len] = '\0';
-            return true;
-        }
-        at = *end ? end + 1 : NULL;
-    }
-    return false;
 }
 
 /* ---- facts about the process ------------------------------------------------------------- */
@@ -148,23 +129,24 @@ static void charge_start(struct fm_clock_pair since, uint64_t cpu_since_ns)
 EXPORT int fathom_agent_start(const char *config)
 {
     char folder[512], more[512], c_calls[8], calls[8], lines[1024], split[8], redact[8];
-    if (running || !config_value(config, "folder", folder, sizeof folder))
+    if (running || !fm_run_config_value(config, "folder", folder, sizeof folder))
         return -1;
     struct fm_options options = { .folder = folder };
-    if (config_value(config, "more", more, sizeof more) && more[0])
+    if (fm_run_config_value(config, "more", more, sizeof more) && more[0])
         options.more_folder = more;
-    options.c_calls =
-        !config_value(config, "c_calls", c_calls, sizeof c_calls) || strcmp(c_calls, "0") != 0;
-    options.calls = !config_value(config, "calls", calls, sizeof calls) || strcmp(calls, "0") != 0;
-    if (config_value(config, "lines", lines, sizeof lines))
+    options.c_calls = !fm_run_config_value(config, "c_calls", c_calls, sizeof c_calls) ||
+                      strcmp(c_calls, "0") != 0;
+    options.calls =
+        !fm_run_config_value(config, "calls", calls, sizeof calls) || strcmp(calls, "0") != 0;
+    if (fm_run_config_value(config, "lines", lines, sizeof lines))
         options.lines = lines;
     options.lines_split =
-        config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
+        fm_run_config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
     options.redact =
-        config_value(config, "redact", redact, sizeof redact) && strcmp(redact, "1") == 0;
+        fm_run_config_value(config, "redact", redact, sizeof redact) && strcmp(redact, "1") == 0;
     char memory[32];
-    options.lines_wait =
-        !options.calls && !options.lines && config_value(config, "memory", memory, sizeof memory);
+    options.lines_wait = !options.calls && !options.lines &&
+                         fm_run_config_value(config, "memory", memory, sizeof memory);
     struct fm_clock_pair since = fm_clock_pair_now();
     uint64_t cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     struct fm_raised raised = fm_python_put_aside();

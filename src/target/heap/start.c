@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/run_config.h"
 #include "target/heap/account.h"
 #include "target/heap/c_world.h"
 #include "target/heap/event.h"
@@ -20,27 +21,7 @@
 #include "target/heap/types.h"
 #include "target/heap/watched.h"
 
-#define SEPARATOR     '\x1f'
 #define NEWEST_PYTHON 15 /* 3.15 */
-
-/* Copy the value of `key` out of "key=value<sep>key=value"; false if it is not there or too long. */
-static bool field(const char *config, const char *key, char *out, size_t out_bytes)
-{
-    size_t key_len = strlen(key);
-    for (const char *at = config; *at;) {
-        const char *end = strchrnul(at, SEPARATOR);
-        if ((size_t)(end - at) > key_len && at[key_len] == '=' && !memcmp(at, key, key_len)) {
-            size_t len = (size_t)(end - at) - key_len - 1;
-            if (len >= out_bytes)
-                return false;
-            memcpy(out, at + key_len + 1, len);
-            out[len] = '\0';
-            return true;
-        }
-        at = *end ? end + 1 : end;
-    }
-    return false;
-}
 
 /* The root of what is allocated before the program's first code, with an account for each world. */
 static bool begin_root(void)
@@ -100,10 +81,10 @@ FM_HEAP_EXPORT void fathom_heap_start(const char *config)
     if (fm_heap.header || fm_heap_busy)
         return;
     fm_heap_busy = 1;
-    if (field(config, "memory", mode, sizeof mode) &&
-        field(config, "folder", fm_heap.folder, sizeof fm_heap.folder))
+    if (fm_run_config_value(config, "memory", mode, sizeof mode) &&
+        fm_run_config_value(config, "folder", fm_heap.folder, sizeof fm_heap.folder))
         begin(mode);
-    fm_heap.types = fm_heap.python && field(config, "types", types, sizeof types);
+    fm_heap.types = fm_heap.python && fm_run_config_value(config, "types", types, sizeof types);
     fm_heap_busy = 0;
     errno = saved_errno;
 }
