@@ -23,6 +23,17 @@ static inline struct fm_flat_edge *fm_edges_of(const struct fm_edges *e, uint32_
     return e->data + e->start[row];
 }
 
+/* The edges of `row` that a report shows: in its order, and as many as it asks for. */
+static inline struct fm_flat_edge *
+fm_edges_shown(const struct fm_edges *e, const struct fm_report *r, uint32_t row, size_t *n)
+{
+    struct fm_flat_edge *all = fm_edges_of(e, row, n);
+    fm_query_sort_edges(r->query, r->names, all, *n, e->direction == FM_CALLERS);
+    if (r->edges_max >= 0 && *n > (size_t)r->edges_max)
+        *n = (size_t)r->edges_max;
+    return all;
+}
+
 /* The row at the other end: the caller among callers, the callee among callees. */
 static inline uint32_t fm_edges_other(const struct fm_edges *e, const struct fm_flat_edge *edge)
 {

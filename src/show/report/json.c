@@ -22,10 +22,7 @@ static void add_edges(struct json_page *page, const struct fm_edges *edges, uint
     struct fm_buffer *out = &page->text;
     const struct fm_report *r = page->r;
     size_t n;
-    struct fm_flat_edge *all = fm_edges_of(edges, row, &n);
-    fm_query_sort_edges(r->query, r->names, all, n, edges->direction == FM_CALLERS);
-    if (r->edges_max >= 0 && n > (size_t)r->edges_max)
-        n = (size_t)r->edges_max;
+    struct fm_flat_edge *all = fm_edges_shown(edges, r, row, &n);
     fm_json_add_key(out, edges->direction == FM_CALLERS ? "callers" : "callees");
     fm_buffer_add_char(out, '[');
     for (size_t i = 0; i < n; i++) {

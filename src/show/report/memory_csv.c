@@ -52,10 +52,7 @@ static void put_edges(const struct fm_report *r, enum fm_direction direction)
     fputs("\r\n", r->out);
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         size_t n;
-        struct fm_flat_edge *all = fm_edges_of(&edges, r->selection.rows.data[i], &n);
-        fm_query_sort_edges(r->query, r->names, all, n, direction == FM_CALLERS);
-        if (r->edges_max >= 0 && n > (size_t)r->edges_max)
-            n = (size_t)r->edges_max;
+        struct fm_flat_edge *all = fm_edges_shown(&edges, r, r->selection.rows.data[i], &n);
         for (size_t k = 0; k < n; k++) {
             fm_csv_put_function(r, r->flat->rows.data[all[k].caller].func);
             fputc(',', r->out);
