@@ -1,6 +1,6 @@
 /*
  * Inside the reader of .fathom files: what load.c (the file, trees and tables) and load_lines.c
- * (lines, spots and waits) share. Nobody else includes this.
+ * (lines, spots and waits) and load_memory.c share. Nobody else includes this.
  *
  * Each fm_load_… takes one block in and returns false if it makes no sense.
  */
@@ -90,6 +90,21 @@ static inline bool fm_loader_is_new(const struct fm_loader *l, const struct fm_r
         return true;
     const struct fm_renumber_run *last = &ids->runs.data[ids->runs.len - 1];
     return l->table.first >= last->from && l->table.first - last->from >= last->count;
+}
+
+/* The process that the first cell of a row names, from 1 on; 0: none. */
+static inline uint32_t fm_loader_row_process(struct fm_loader *l, uint32_t row)
+{
+    uint64_t process = fm_loader_cell(l, row, 0);
+    return process ? fm_loader_process(l, process - 1) : FM_NONE;
+}
+
+/* The line that the first cell of a row names; NULL if it is missing, which is counted. */
+static inline struct fm_line *fm_loader_line(struct fm_loader *l, uint32_t row)
+{
+    uint32_t line = fm_loader_id(&l->lines, fm_loader_cell(l, row, 0));
+    l->lost_nodes += line == FM_NONE;
+    return line == FM_NONE ? NULL : &l->p->lines.rows.data[line];
 }
 
 #endif
