@@ -95,7 +95,8 @@ static inline void begins(struct fm_heap_self *self, void *thread, void *block, 
     fm_account_begin(fm_heap.header, &fm_heap.accounts[account], bytes, kind);
     if (FM_UNLIKELY(old != 0))
         ends(self, old, old_bytes);
-    self->last = (struct fm_heap_last){ block, bytes, account };
+    if (FM_UNLIKELY(fm_heap.types))
+        self->last = (struct fm_heap_last){ block, bytes, account };
 }
 
 bool fm_python_world_move(const void *block, uint32_t from, uint32_t to)
@@ -285,7 +286,7 @@ static inline void *hook_realloc(int domain, enum fm_heap_kind kind, void *old, 
     if (FM_UNLIKELY(!block)) {
         if (record)
             ends_not(old, record, old_bytes);
-        fm_context_refused(self, bytes, running_thread(self), FM_CONTEXT_GIL);
+        fm_context_refused(self, bytes, thread, FM_CONTEXT_GIL);
     } else {
         if (FM_LIKELY(record != 0))
             ends(self, record, old_bytes);
