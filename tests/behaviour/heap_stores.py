@@ -166,16 +166,16 @@ class Store:
                                                                32 * node + 12)):
                 worlds[account] = world
         for number in range(self.inherited + 1, self.used[ACCOUNTS]):
-            (allocated, blocks, at, since, at_blocks, since_blocks, epoch, node, temporary,
+            (allocated, blocks, at, live, at_blocks, live_blocks, epoch, node, temporary,
              temporary_blocks, thread) = struct.unpack_from("<QQqqiiIIQII", self.arrays[ACCOUNTS],
                                                             64 * number)
             if not node:
                 continue
             at_peak = epoch != self.epoch or self.rising
             rows.append(Row(self._stack(node), thread, worlds[number], allocated, blocks,
-                            at + since if at_peak else at,
-                            at_blocks + since_blocks if at_peak else at_blocks,
-                            at + since, at_blocks + since_blocks, temporary, temporary_blocks))
+                            live if at_peak else at,
+                            live_blocks if at_peak else at_blocks,
+                            live, live_blocks, temporary, temporary_blocks))
         return rows
 
     def at_lines(self, file, world=None):

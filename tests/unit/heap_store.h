@@ -69,18 +69,18 @@ static inline void hs_sample(struct fm_buffer *s)
     };
     struct fm_heap_account accounts[] = {
         { 0 },
-        { .allocated = 100, .blocks = 1, .at = 100, .at_blocks = 1, .epoch = 1, .node = 1 },
+        { .allocated = 100, .blocks = 1, .live = 100, .live_blocks = 1, .epoch = 1, .node = 1 },
         { .allocated = 3000,
           .blocks = 3,
           .at = 2000,
-          .since = -1000,
+          .live = 1000,
           .at_blocks = 2,
-          .since_blocks = -1,
+          .live_blocks = 1,
           .epoch = 5,
           .node = 4,
           .temporary = 1000,
           .temporary_blocks = 1 },
-        { .allocated = 500, .blocks = 1, .since = 500, .since_blocks = 1, .epoch = 4, .node = 5 },
+        { .allocated = 500, .blocks = 1, .live = 500, .live_blocks = 1, .epoch = 4, .node = 5 },
     };
     struct fm_heap_thread threads[] = { { .tid = 77, .root = 2, .threads = 1 } };
     fm_autobuffer defs = FM_BUFFER_INIT;

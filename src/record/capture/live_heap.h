@@ -146,14 +146,14 @@ struct fm_heap_node {
 };
 
 /*
- * What was allocated in one context. `at` is what of it was alive at the last peak before `epoch`,
- * `since` what was added and freed after; so at + since is alive now. An account of an older epoch
- * than the header's is brought up to date by whoever touches it next: at += since, since = 0.
+ * What was allocated in one context. `live` is what of it is alive now, `at` what was at the last
+ * peak before `epoch`. An account of an older epoch than the header's has not changed since that one
+ * began: whoever touches it next notes at = live first.
  */
 struct fm_heap_account {
     uint64_t allocated, blocks;
-    int64_t at, since;
-    int32_t at_blocks, since_blocks;
+    int64_t at, live;
+    int32_t at_blocks, live_blocks;
     uint32_t epoch;
     uint32_t node;
     uint64_t temporary; /* freed before the thread allocated twice more: bytes, and blocks */

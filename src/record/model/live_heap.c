@@ -295,11 +295,10 @@ static void add_account(struct heap_load *l, const struct fm_heap_account *a)
         return;
     }
     bool at_peak = a->epoch != l->h.epoch || l->h.rising;
-    int64_t live = fm_sum(a->at, a->since), blocks = (int64_t)a->at_blocks + a->since_blocks;
-    fm_profile_add(l->p, FM_METRIC_PEAK, node, at_peak ? live : a->at);
-    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node, at_peak ? blocks : a->at_blocks);
-    fm_profile_add(l->p, FM_METRIC_LEAKED, node, live);
-    fm_profile_add(l->p, FM_METRIC_LEAKED_BLOCKS, node, blocks);
+    fm_profile_add(l->p, FM_METRIC_PEAK, node, at_peak ? a->live : a->at);
+    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node, at_peak ? a->live_blocks : a->at_blocks);
+    fm_profile_add(l->p, FM_METRIC_LEAKED, node, a->live);
+    fm_profile_add(l->p, FM_METRIC_LEAKED_BLOCKS, node, a->live_blocks);
     fm_profile_add(l->p, FM_METRIC_ALLOCATED, node, (int64_t)a->allocated);
     fm_profile_add(l->p, FM_METRIC_BLOCKS, node, (int64_t)a->blocks);
     fm_profile_add(l->p, FM_METRIC_TEMPORARY, node, (int64_t)a->temporary);

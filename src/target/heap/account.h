@@ -2,9 +2,9 @@
  * Counting: a block begins or ends in an account, and the peak is known exactly, without events.
  *
  * The peak. `live` is what is allocated now; when it exceeds the peak, the peak is now (`rising`).
- * The first block that ends after that begins a new epoch: all accounts' `since` up to then belonged
- * to the peak, and each account adds it to `at` when it is next touched. So the share of every context
- * in the peak is right at the end, at two comparisons per event. (massif and memray look at all
+ * The first block that ends after that begins a new epoch: what all accounts had alive until then
+ * was the peak, and each account notes it in `at` when it is next touched. So the share of every
+ * context in the peak is right at the end, at two comparisons per event. (massif and memray look at all
  * contexts, or keep all events.)
  *
  * Two worlds, see heap.h. In the C world two threads may count at once: their events have no order,
@@ -72,10 +72,8 @@ static inline unsigned fm_heap_life_bucket(uint32_t age)
 
 static inline void fm_account_update(struct fm_heap_account *a, uint32_t epoch)
 {
-    a->at += a->since;
-    a->at_blocks += a->since_blocks;
-    a->since = 0;
-    a->since_blocks = 0;
+    a->at = a->live;
+    a->at_blocks = a->live_blocks;
     a->epoch = epoch;
 }
 
@@ -86,8 +84,8 @@ static inline void fm_account_begin(struct fm_heap_header *h, struct fm_heap_acc
     uint32_t epoch = fm_heap_epoch(h);
     if (FM_UNLIKELY(a->epoch != epoch))
         fm_account_update(a, epoch);
-    a->since += (int64_t)bytes;
-    a->since_blocks++;
+    a->live += (int64_t)bytes;
+    a->live_blocks++;
     a->allocated += bytes;
     a->blocks++;
     c->sizes[fm_heap_size_bucket(bytes)]++;
@@ -109,8 +107,8 @@ static inline void fm_account_end(struct fm_heap_header *h, struct fm_heap_accou
     uint32_t epoch = fm_heap_epoch(h);
     if (FM_UNLIKELY(a->epoch != epoch))
         fm_account_update(a, epoch);
-    a->since -= (int64_t)bytes;
-    a->since_blocks--;
+    a->live -= (int64_t)bytes;
+    a->live_blocks--;
     c->live_blocks--;
 }
 
@@ -123,12 +121,12 @@ static inline void fm_account_move(struct fm_heap_header *h, struct fm_heap_acco
         fm_account_update(from, epoch);
     if (to->epoch != epoch)
         fm_account_update(to, epoch);
-    from->since -= (int64_t)bytes;
-    from->since_blocks--;
+    from->live -= (int64_t)bytes;
+    from->live_blocks--;
     from->allocated -= bytes;
     from->blocks--;
-    to->since += (int64_t)bytes;
-    to->since_blocks++;
+    to->live += (int64_t)bytes;
+    to->live_blocks++;
     to->allocated += bytes;
     to->blocks++;
 }
@@ -161,8 +159,8 @@ static inline void fm_account_update_shared(struct fm_heap_account *a, uint32_t 
     if (old == epoch ||
         !__atomic_compare_exchange_n(&a->epoch, &old, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
-    a->at += __atomic_exchange_n(&a->since, 0, __ATOMIC_RELAXED);
-    a->at_blocks += __atomic_exchange_n(&a->since_blocks, 0, __ATOMIC_RELAXED);
+    a->at = __atomic_load_n(&a->live, __ATOMIC_RELAXED);
+    a->at_blocks = __atomic_load_n(&a->live_blocks, __ATOMIC_RELAXED);
     __atomic_store_n(&a->epoch, epoch, __ATOMIC_RELEASE);
 }
 
@@ -184,8 +182,8 @@ static inline void fm_account_begin_shared(struct fm_heap_header *h, struct fm_h
     struct fm_heap_counters *c = &h->worlds[FM_HEAP_WORLD_C];
     bool alone = __libc_single_threaded;
     fm_account_touch_shared(h, a, alone);
-    FM_HEAP_ADD(a->since, (int64_t)bytes);
-    FM_HEAP_ADD(a->since_blocks, 1);
+    FM_HEAP_ADD(a->live, (int64_t)bytes);
+    FM_HEAP_ADD(a->live_blocks, 1);
     FM_HEAP_ADD(a->allocated, bytes);
     FM_HEAP_ADD(a->blocks, 1);
     FM_HEAP_ADD(c->sizes[fm_heap_size_bucket(bytes)], 1);
@@ -208,8 +206,8 @@ static inline void fm_account_end_shared(struct fm_heap_header *h, struct fm_hea
     FM_HEAP_ADD(c->live, -(int64_t)bytes);
     fm_heap_fall(h);
     fm_account_touch_shared(h, a, alone);
-    FM_HEAP_ADD(a->since, -(int64_t)bytes);
-    FM_HEAP_ADD(a->since_blocks, -blocks);
+    FM_HEAP_ADD(a->live, -(int64_t)bytes);
+    FM_HEAP_ADD(a->live_blocks, -blocks);
     FM_HEAP_ADD(c->live_blocks, -blocks);
 }
 

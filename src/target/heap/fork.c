@@ -68,8 +68,9 @@ static bool begin_inherited(void)
             return false;
         h->worlds[i].live = at_fork.live[i];
         h->worlds[i].live_blocks = at_fork.blocks[i];
-        fm_heap.accounts[number].at = at_fork.live[i];
-        fm_heap.accounts[number].at_blocks = (int32_t)at_fork.blocks[i];
+        struct fm_heap_account *a = &fm_heap.accounts[number];
+        a->at = a->live = at_fork.live[i];
+        a->at_blocks = a->live_blocks = (int32_t)at_fork.blocks[i];
         fm_heap.inherited_account[i] = number;
         h->peak += at_fork.live[i];
     }
