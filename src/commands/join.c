@@ -178,16 +178,30 @@ static void join_live(struct fm_profile *into, int folder, const struct store *s
     bytes_release(&more);
 }
 
+/* What all processes of the run had together; false: nobody counted. */
+static bool read_together(int folder, struct fm_heap_run *run)
+{
+    int fd = openat(folder, FM_HEAP_RUN_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool whole = pread(fd, run, sizeof *run, 0) == (ssize_t)sizeof *run;
+    close(fd);
+    return whole && memcmp(run->magic, FM_HEAP_RUN_MAGIC, sizeof run->magic) == 0 &&
+           run->version == FM_HEAP_RUN_VERSION;
+}
+
 static void join_heap(struct fm_profile *into, int folder, const struct store *s,
                       const struct fm_live_ending *ending)
 {
     struct bytes b;
+    struct fm_heap_run run;
+    bool together = read_together(folder, &run);
     struct fm_error err = FM_ERROR_INIT;
     if (bytes_read(folder, s->name, &b) < 0)
         note_lost(into, s, strerror(errno));
     else if (!b.data)
         note_lost(into, s, "it is empty");
-    else if (fm_live_heap_load(into, b.data, b.len, ending, &err) < 0)
+    else if (fm_live_heap_load(into, b.data, b.len, together ? &run : NULL, ending, &err) < 0)
         note_lost(into, s, err.text);
     bytes_release(&b);
 }

@@ -32,7 +32,8 @@ static const char help[] =
     "                        functions, types, tree, lines (with their source), leaks,\n"
     "                        temporaries, stats, threads or processes; goes with --callers, … too\n"
     "      --at WHEN         instead of the peak: end (what was never freed), all (everything\n"
-    "                        that was allocated), temporary (what was freed at once)\n"
+    "                        that was allocated), temporary (what was freed at once), together\n"
+    "                        (when all processes had most: the default where there are several)\n"
     "\n"
     "Line by line, where lines were recorded:\n"
     "      --lines[=FUNC]    the functions that were marked, or those with the most time\n"
@@ -257,7 +258,8 @@ static int take_at(struct fm_report_options *o, const char *text, struct fm_erro
         o->at_said = o->memory = true;
         return 0;
     }
-    return fm_error_set(err, FM_USAGE, "--at is peak, end, all or temporary, not \"%s\"", text);
+    return fm_error_set(err, FM_USAGE, "--at is peak, together, end, all or temporary, not \"%s\"",
+                        text);
 }
 
 /* What memray has as commands: a part, or the summary of another instant. */
@@ -515,12 +517,22 @@ static int check(struct fm_report_options *o, struct fm_error *err)
 }
 
 /* The instant, if it was not said, is the one that is sorted by; of statistics it is all of them. */
+static enum fm_instant default_instant(const struct fm_report_options *o)
+{
+    enum fm_instant sorted = fm_instant_of(fm_query_metric(&o->query));
+    bool parts = o->part == FM_PART_THREADS || o->part == FM_PART_PROCESSES;
+    if (sorted != FM_INSTANTS)
+        return sorted;
+    if (o->part == FM_PART_STATS)
+        return FM_AT_ALL;
+    return o->together && !parts ? FM_AT_TOGETHER : FM_AT_PEAK;
+}
+
 static int settle_memory(struct fm_report_options *o, struct fm_error *err)
 {
     bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
-    enum fm_instant sorted = fm_instant_of(fm_query_metric(&o->query));
     if (!o->at_said)
-        o->at = sorted != FM_INSTANTS ? sorted : o->part == FM_PART_STATS ? FM_AT_ALL : FM_AT_PEAK;
+        o->at = default_instant(o);
     if (!o->sorted && fm_query_sort(&o->query, edges ? "total" : "self", err) < 0)
         return err->status;
     fm_query_settle_metrics(&o->query, fm_instants[o->at].bytes, fm_instants[o->at].blocks);

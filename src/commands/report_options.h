@@ -36,6 +36,7 @@ struct fm_report_options {
     enum fm_memory_rows rows; /* … by line, function or type */
     enum fm_instant at;
     bool at_said;
+    bool together; /* it is known when all processes shown had most */
     double min_percent;
     int64_t process, thread; /* -1: all */
     enum fm_color_mode color;

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fm_error err = FM_ERROR_INIT;
     struct fm_profile *p = fm_profile_new();
     struct fm_live_ending ending = { { 9000, 9000 }, 8000, 0 };
-    if (fm_live_heap_load(p, data, size, &ending, &err) && !err.text[0])
+    struct fm_heap_run run = { .members = 2, .epoch = 3, .peak = 9000 };
+    if (fm_live_heap_load(p, data, size, &run, &ending, &err) && !err.text[0])
         abort(); /* a refusal must say why */
     fm_flat_free(fm_flat_new(p, NULL));
     for (size_t i = 0; i < p->nodes.len; i++)

@@ -44,9 +44,11 @@ static inline void hs_add_piece(struct fm_buffer *s, enum fm_heap_array array, c
 {
     uint64_t at = s->len;
     fm_buffer_add(s, data, len);
-    struct fm_heap_header *h = (struct fm_heap_header *)s->data;
-    h->pieces[h->piece_count++] = (struct fm_heap_piece){ array, 0, at, 0, len };
-    h->used[array] = used;
+    struct fm_heap_header h; /* aligned, as the buffer need not be */
+    memcpy(&h, s->data, sizeof h);
+    h.pieces[h.piece_count++] = (struct fm_heap_piece){ array, 0, at, 0, len };
+    h.used[array] = used;
+    memcpy(s->data, &h, sizeof h);
 }
 
 static inline void hs_sample(struct fm_buffer *s)
@@ -82,6 +84,12 @@ static inline void hs_sample(struct fm_buffer *s)
           .temporary_blocks = 1 },
         { .allocated = 500, .blocks = 1, .live = 500, .live_blocks = 1, .epoch = 4, .node = 5 },
     };
+    struct fm_heap_share shares[] = {
+        { 0 },
+        { .epoch = 2 },
+        { .at = 1500, .at_blocks = 2, .epoch = 3 },
+        { .at = 900, .at_blocks = 9, .epoch = 2 },
+    };
     struct fm_heap_thread threads[] = { { .tid = 77, .root = 2, .threads = 1 } };
     fm_autobuffer defs = FM_BUFFER_INIT;
     hs_define(&defs, FM_HEAP_DEF_CODE, 1, 1, "main", "/app.py");
@@ -92,11 +100,13 @@ static inline void hs_sample(struct fm_buffer *s)
     header.worlds[0].kind_bytes[FM_HEAP_KIND_OBJECT] = 3500;
     header.worlds[1].sizes[20] = 1;
     header.lost[FM_HEAP_LOST_DEEP] = 7;
+    fm_buffer_clear(s);
     fm_buffer_add(s, &header, sizeof header);
     while (s->len < FM_HEAP_HEADER_BYTES)
         fm_buffer_add_char(s, '\0');
     hs_add_piece(s, FM_HEAP_NODES, nodes, sizeof nodes, FM_COUNT(nodes));
     hs_add_piece(s, FM_HEAP_ACCOUNTS, accounts, sizeof accounts, FM_COUNT(accounts));
+    hs_add_piece(s, FM_HEAP_SHARES, shares, sizeof shares, FM_COUNT(shares));
     hs_add_piece(s, FM_HEAP_THREADS, threads, sizeof threads, 1);
     hs_add_piece(s, FM_HEAP_DEFS, defs.data, defs.len, defs.len);
 }

@@ -11,7 +11,7 @@ static struct fm_profile *load(const void *bytes, size_t len)
     struct fm_profile *p = fm_profile_new();
     struct fm_live_ending ending = { .end_ns = 9000, .exit_status = 0 };
     struct fm_error err = FM_ERROR_INIT;
-    if (fm_live_heap_load(p, bytes, len, &ending, &err) == 0) {
+    if (fm_live_heap_load(p, bytes, len, NULL, &ending, &err) == 0) {
         for (size_t i = 0; i < p->nodes.len; i++) {
             assert_true(p->nodes.data[i].parent == FM_NONE || p->nodes.data[i].parent < i);
             assert_true(p->nodes.data[i].func < p->functions.len);
@@ -64,6 +64,52 @@ static void test_what_is_in_it(void **state)
     fm_profile_free(p);
 }
 
+/* What the sample had when all processes of a run together had most, as the run's file says. */
+static void test_together(void **state)
+{
+    (void)state;
+    static const struct {
+        struct fm_heap_run run;
+        uint32_t left;
+        int64_t left_peak;
+        uint32_t member;
+        int64_t load, list, before;
+    } cases[] = {
+        /* Touched since: as noted; else what is alive. */
+        { { .members = 2, .epoch = 3, .peak = 9000 }, 0, 0, 2, 1500, 500, 100 },
+        { { .members = 2, .epoch = 3, .rising = 1, .peak = 9000 }, 0, 0, 2, 1000, 500, 100 },
+        /* It left before the peak, or after. */
+        { { .members = 2, .epoch = 3, .peak = 9000 }, FM_HEAP_LEFT, 8000, 2, 0, 0, 0 },
+        { { .members = 2, .epoch = 3, .peak = 9000 }, FM_HEAP_LEFT, 9000, 2, 1500, 500, 100 },
+        /* The peak was that of the first, as long as it was alone. */
+        { { .members = 2, .epoch = 3, .peak = 9000, .alone_peak = 9000 }, 0, 0, 1, 2000, 500, 100 },
+        { { .members = 2, .epoch = 3, .peak = 9000, .alone_peak = 9000 }, 0, 0, 2, 0, 0, 0 },
+        /* It was alone. */
+        { { .members = 1, .epoch = 3, .peak = 9000 }, 0, 0, 1, 0, 0, 0 },
+    };
+    for (size_t i = 0; i < FM_COUNT(cases); i++) {
+        fm_autobuffer s = FM_BUFFER_INIT;
+        hs_sample(&s);
+        struct fm_heap_header h;
+        memcpy(&h, s.data, sizeof h);
+        h.left = cases[i].left;
+        h.left_peak = cases[i].left_peak;
+        h.member = cases[i].member;
+        memcpy(s.data, &h, sizeof h);
+        struct fm_profile *p = fm_profile_new();
+        struct fm_error err = FM_ERROR_INIT;
+        struct fm_live_ending ending = { 0 };
+        assert_int_equal(fm_live_heap_load(p, s.data, s.len, &cases[i].run, &ending, &err), 0);
+        assert_int_equal(fm_profile_value(p, FM_METRIC_TOGETHER, node_named(p, "load")),
+                         cases[i].load);
+        assert_int_equal(fm_profile_value(p, FM_METRIC_TOGETHER, node_named(p, "list")),
+                         cases[i].list);
+        assert_int_equal(fm_profile_value(p, FM_METRIC_TOGETHER, node_named(p, FM_HEAP_BEFORE)),
+                         cases[i].before);
+        fm_profile_free(p);
+    }
+}
+
 static void test_rising_at_the_end(void **state)
 {
     (void)state;
@@ -85,7 +131,8 @@ static void test_a_process_that_is_known(void **state)
     fm_profile_process(p, &(struct fm_process){ .pid = 77, .start_ns = 500 }); /* before exec */
     fm_profile_process(p, &(struct fm_process){ .pid = 77, .start_ns = 1500 });
     fm_profile_process(p, &(struct fm_process){ .pid = 78, .start_ns = 1500 });
-    assert_int_equal(fm_live_heap_load(p, s.data, s.len, &(struct fm_live_ending){ 0 }, &err), 0);
+    assert_int_equal(fm_live_heap_load(p, s.data, s.len, NULL, &(struct fm_live_ending){ 0 }, &err),
+                     0);
     assert_int_equal(p->processes.len, 3);
     assert_true(!p->processes.data[0].memory && p->processes.data[1].memory);
     fm_profile_free(p);
@@ -127,9 +174,9 @@ static void test_hostile_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_in_it),           cmocka_unit_test(test_rising_at_the_end),
-        cmocka_unit_test(test_a_process_that_is_known), cmocka_unit_test(test_cut_everywhere),
-        cmocka_unit_test(test_hostile_words),
+        cmocka_unit_test(test_what_is_in_it),     cmocka_unit_test(test_together),
+        cmocka_unit_test(test_rising_at_the_end), cmocka_unit_test(test_a_process_that_is_known),
+        cmocka_unit_test(test_cut_everywhere),    cmocka_unit_test(test_hostile_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,7 @@
 #include "commands/run/wait.h"
 #include "commands/verb.h"
 #include "show/report/summary.h"
+#include "watch/memory/together.h"
 #include "watch/os/folder.h"
 #include "watch/os/locate.h"
 #include "watch/os/path.h"
@@ -119,6 +120,8 @@ static int prepare(struct run *run, struct fm_error *err)
     fm_memory_undo_add(&run->undo);
     if (fm_folder_make(&run->folder, err) < 0 || prepare_environment(run, err) < 0)
         return FM_RUN_OWN_FAILURE;
+    if (run->options.memory)
+        fm_together_make(run->folder.path); /* a run can do without */
     fm_relay_mark(&run->relay);
     char **entries = run->environment.entries ? run->environment.entries : environ;
     if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, entries, &run->relay,

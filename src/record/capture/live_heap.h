@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define FM_HEAP_MAGIC        "FATHOMHP"
-#define FM_HEAP_VERSION      1
+#define FM_HEAP_VERSION      2
 #define FM_HEAP_SUFFIX       ".heap" /* PID.N.heap */
 #define FM_HEAP_HEADER_BYTES 16384u
 #define FM_HEAP_PIECES       256
@@ -100,6 +100,7 @@ enum fm_heap_array {
     FM_HEAP_ACCOUNTS, /* struct fm_heap_account[] */
     FM_HEAP_DEFS,     /* bytes: definitions, see below */
     FM_HEAP_THREADS,  /* struct fm_heap_thread[] */
+    FM_HEAP_SHARES,   /* struct fm_heap_share[], by account */
     FM_HEAP_ARRAYS,
 };
 
@@ -129,11 +130,51 @@ struct fm_heap_header {
     /* The peak. While `rising`, the highest is now; the first free after that begins a new epoch. */
     int64_t peak, peak_blocks;
     uint32_t epoch, rising;
+    /* Of what the process has together with others (struct fm_heap_run): what it said it had, of
+     * which what it was born with is no part; if it left, the peak of the run until then. */
+    int64_t told, contributed, left_peak;
+    uint32_t left;   /* enum fm_heap_left */
+    uint32_t member; /* of the run, from 1 on; 0: of none */
     _Alignas(64) struct fm_heap_counters worlds[FM_HEAP_WORLDS];
     _Alignas(64) struct fm_heap_piece pieces[FM_HEAP_PIECES];
 };
 
 _Static_assert(sizeof(struct fm_heap_header) <= FM_HEAP_HEADER_BYTES, "it fits");
+
+enum fm_heap_left {
+    FM_HEAP_STAYS,
+    FM_HEAP_EXECUTES, /* another program, unless that fails */
+    FM_HEAP_LEFT,
+};
+
+/*
+ * What all processes of a run have together: one file in the run's folder, which all of them map.
+ *
+ * A process tells of what it has when that has changed by FM_HEAP_TELL_BYTES, so the sum, and the
+ * peak of it, are right within so much for each process. While `rising`, the highest sum is now; the
+ * first process that tells of less begins a new epoch, as with the peak of one process.
+ *
+ * `gone` is the launcher's alone: what processes had that were killed, and could not say so.
+ */
+#define FM_HEAP_RUN_FILE    "together"
+#define FM_HEAP_RUN_MAGIC   "FATHOMTG"
+#define FM_HEAP_RUN_VERSION 1
+#define FM_HEAP_TELL_BYTES  (16 << 10)
+
+struct fm_heap_run {
+    char magic[8];
+    uint32_t version;
+    uint32_t reserved;
+    _Alignas(64) int64_t live;
+    _Alignas(64) int64_t peak;
+    int64_t gone;
+    uint32_t epoch, rising;
+    int64_t alone_peak; /* when the second joined: until then it was the first one's own */
+    uint32_t members;   /* processes that joined, in all */
+    uint32_t unused;
+};
+
+_Static_assert(sizeof(struct fm_heap_run) == 192, "three cache lines");
 
 /* A context: an instruction of a code object under its caller. Of a root `code` is 0. */
 struct fm_heap_node {
@@ -160,6 +201,14 @@ struct fm_heap_account {
     uint32_t temporary_blocks, thread;
 };
 
+/* What of an account was alive when all processes together had most: as `at` and `epoch` of the
+ * account, with the run's epochs. Kept while there is more than one process. */
+struct fm_heap_share {
+    int64_t at;
+    int32_t at_blocks;
+    uint32_t epoch;
+};
+
 struct fm_heap_thread {
     uint32_t tid;
     uint32_t root;    /* node */
@@ -172,6 +221,7 @@ struct fm_heap_thread {
 _Static_assert(sizeof(struct fm_heap_node) == 32, "two to a cache line");
 _Static_assert(sizeof(struct fm_heap_account) == 64, "one cache line");
 _Static_assert(sizeof(struct fm_heap_thread) == 64, "documented");
+_Static_assert(sizeof(struct fm_heap_share) == 16, "four to a cache line");
 
 /*
  * Definitions: varint length of the rest, varint kind, then fields; texts are varint length + bytes.

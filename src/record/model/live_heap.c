@@ -31,6 +31,8 @@ struct heap_load {
     struct fm_heap_node *nodes;
     struct fm_heap_account *accounts;
     struct fm_heap_thread *threads;
+    struct fm_heap_share *shares;
+    const struct fm_heap_run *run; /* NULL: the process was alone */
     uint8_t *defs;
     uint64_t counts[FM_HEAP_ARRAYS];
     FM_VEC(struct heap_code) codes;
@@ -51,6 +53,7 @@ static size_t record_bytes(int array)
         [FM_HEAP_ACCOUNTS] = sizeof(struct fm_heap_account),
         [FM_HEAP_DEFS] = 1,
         [FM_HEAP_THREADS] = sizeof(struct fm_heap_thread),
+        [FM_HEAP_SHARES] = sizeof(struct fm_heap_share),
     };
     return bytes[array];
 }
@@ -287,8 +290,41 @@ static void place_nodes(struct heap_load *l)
 
 /* ---- accounts ---- */
 
-static void add_account(struct heap_load *l, const struct fm_heap_account *a)
+/* Is the account of what a child of fork was born with? That is its parent's. */
+static bool is_inherited(const struct heap_load *l, const struct fm_heap_account *a)
 {
+    const struct fm_heap_node *node = &l->nodes[a->node];
+    return l->h.flags & FM_HEAP_FORKED && !node->parent && !node->code &&
+           node->thread == UINT32_MAX;
+}
+
+/* What of the account was alive when all processes together had most. */
+static void add_share(struct heap_load *l, uint64_t number, uint32_t node, bool at_peak)
+{
+    const struct fm_heap_run *run = l->run;
+    const struct fm_heap_account *a = &l->accounts[number];
+    struct fm_heap_share share = { 0 };
+    if (number < l->counts[FM_HEAP_SHARES])
+        share = l->shares[number];
+    if (is_inherited(l, a))
+        return;
+    bool touched = share.epoch == run->epoch && !run->rising;
+    if (run->peak == run->alone_peak) { /* as long as there was but one */
+        if (l->h.member != 1)
+            return;
+        touched = !at_peak;
+        share = (struct fm_heap_share){ a->at, a->at_blocks, 0 };
+    } else if (l->h.left && l->h.left_peak < run->peak) {
+        return; /* it was no more */
+    }
+    fm_profile_add(l->p, FM_METRIC_TOGETHER, node, touched ? share.at : a->live);
+    fm_profile_add(l->p, FM_METRIC_TOGETHER_BLOCKS, node,
+                   touched ? share.at_blocks : a->live_blocks);
+}
+
+static void add_account(struct heap_load *l, uint64_t number)
+{
+    const struct fm_heap_account *a = &l->accounts[number];
     uint32_t node = a->node < l->counts[FM_HEAP_NODES] ? l->place[a->node] : FM_NONE;
     if (node == FM_NONE) {
         l->bad++;
@@ -303,6 +339,8 @@ static void add_account(struct heap_load *l, const struct fm_heap_account *a)
     fm_profile_add(l->p, FM_METRIC_BLOCKS, node, (int64_t)a->blocks);
     fm_profile_add(l->p, FM_METRIC_TEMPORARY, node, (int64_t)a->temporary);
     fm_profile_add(l->p, FM_METRIC_TEMPORARY_BLOCKS, node, a->temporary_blocks);
+    if (l->run)
+        add_share(l, number, node, at_peak);
 }
 
 static void add_count(struct heap_load *l, enum fm_heap_table table, uint32_t bucket,
@@ -381,6 +419,7 @@ static void release(struct heap_load *l)
     free(l->nodes);
     free(l->accounts);
     free(l->threads);
+    free(l->shares);
     free(l->defs);
     free(l->thread_of);
     free(l->place);
@@ -389,9 +428,11 @@ static void release(struct heap_load *l)
 }
 
 int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
-                      const struct fm_live_ending *ending, struct fm_error *err)
+                      const struct fm_heap_run *run, const struct fm_live_ending *ending,
+                      struct fm_error *err)
 {
     struct heap_load l = { .p = p, .bytes = bytes, .len = len };
+    l.run = run && run->members > 1 ? run : NULL;
     if (len < FM_HEAP_HEADER_BYTES)
         return fm_error_set(err, FM_CANNOT_READ, "it is too short");
     memcpy(&l.h, bytes, sizeof l.h);
@@ -400,6 +441,7 @@ int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
     l.nodes = array_new(&l, FM_HEAP_NODES);
     l.accounts = array_new(&l, FM_HEAP_ACCOUNTS);
     l.threads = array_new(&l, FM_HEAP_THREADS);
+    l.shares = array_new(&l, FM_HEAP_SHARES);
     l.defs = array_new(&l, FM_HEAP_DEFS);
     if (l.counts[FM_HEAP_THREADS] > THREADS_MAX)
         l.counts[FM_HEAP_THREADS] = THREADS_MAX;
@@ -409,7 +451,7 @@ int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
     place_nodes(&l);
     for (uint64_t i = 1; i < l.counts[FM_HEAP_ACCOUNTS]; i++)
         if (l.accounts[i].node)
-            add_account(&l, &l.accounts[i]);
+            add_account(&l, i);
     l.first_count = p->memory.counts.len;
     add_counts(&l);
     p->processes.data[l.process].memory = true;

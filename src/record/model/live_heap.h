@@ -9,6 +9,7 @@
 #define FM_MODEL_LIVE_HEAP_H
 
 #include "base/error.h"
+#include "record/capture/live_heap.h"
 #include "record/model/live.h"
 #include "record/model/profile.h"
 
@@ -16,7 +17,9 @@
 #define FM_HEAP_BEFORE    "<before the program>"
 #define FM_HEAP_INHERITED "<inherited by fork>"
 
+/* `run` is the file of what all processes have together; NULL: there is none. */
 int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
-                      const struct fm_live_ending *ending, struct fm_error *err);
+                      const struct fm_heap_run *run, const struct fm_live_ending *ending,
+                      struct fm_error *err);
 
 #endif

@@ -71,7 +71,9 @@ enum fm_metric_place {
     X(ALLOCATED,        "allocated",        "allocated memory",   BYTES, SUM, SELF, EXACT, MEMORY, 0x8a6d1f, 0xd4b45c) \
     X(BLOCKS,           "blocks",           "allocations",        COUNT, SUM, SELF, EXACT, MEMORY, 0x8a6d1f, 0xd4b45c) \
     X(TEMPORARY,        "temporary",        "temporary memory",   BYTES, SUM, SELF, EXACT, MEMORY, 0x5d7a36, 0xa6c878) \
-    X(TEMPORARY_BLOCKS, "temporary_blocks", "temporary blocks",   COUNT, SUM, SELF, EXACT, MEMORY, 0x5d7a36, 0xa6c878) /* freed at once */
+    X(TEMPORARY_BLOCKS, "temporary_blocks", "temporary blocks",   COUNT, SUM, SELF, EXACT, MEMORY, 0x5d7a36, 0xa6c878) /* freed at once */ \
+    X(TOGETHER,         "together",         "memory when all processes had most", BYTES, SUM, SELF, EXACT, MEMORY, 0x7a4f9c, 0xb592d6) \
+    X(TOGETHER_BLOCKS,  "together_blocks",  "blocks when all processes had most", COUNT, SUM, SELF, EXACT, MEMORY, 0x7a4f9c, 0xb592d6)
 /* clang-format on */
 
 enum fm_metric {

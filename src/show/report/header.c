@@ -255,14 +255,20 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
 {
     fm_autobuffer alive = FM_BUFFER_INIT, all = FM_BUFFER_INIT, peak = FM_BUFFER_INIT;
     char number[FM_NUMBER_BYTES];
+    bool together = sums->processes > 1 && r->p->columns[FM_METRIC_TOGETHER].data;
     fm_buffer_add_text(&peak, "peak");
     if (sums->processes > 1)
         fm_buffer_addf(&peak, "s of %s processes, added up,",
                        fm_number_count(number, sums->processes));
+    if (together) {
+        fm_autobuffer line = FM_BUFFER_INIT;
+        add_memory(&line, "all together at most", sums, FM_AT_TOGETHER);
+        print_line(r, FM_COLOR_BOLD, line.data);
+    }
     add_memory(&alive, peak.data, sums, FM_AT_PEAK);
     add_memory(sums->processes > 1 ? &all : &alive, "at the end", sums, FM_AT_END);
     add_memory(&all, "allocated", sums, FM_AT_ALL);
-    print_line(r, FM_COLOR_BOLD, alive.data);
+    print_line(r, together ? FM_COLOR_NONE : FM_COLOR_BOLD, alive.data);
     if (sums->inherited && sums->processes > 1) {
         fm_autobuffer line = FM_BUFFER_INIT;
         fm_buffer_addf(&line, "%s of that were inherited by fork, and count for parent and child",
@@ -275,12 +281,14 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
     print_line(r, FM_COLOR_NONE, all.data);
 }
 
-/* "all together at most 9.5 MiB at one time, resident 20.1 MiB, as looked at 123 times". */
+/* "all together at most 9.5 MiB at one time, resident 20.1 MiB, as looked at 123 times"; what the
+ * processes counted together is exact, and said above. */
 static void print_looks(const struct fm_report *r, const struct fm_memory_sums *sums)
 {
     fm_autobuffer line = FM_BUFFER_INIT;
     char number[FM_NUMBER_BYTES];
-    bool together = sums->processes > 1 && sums->together;
+    bool together =
+        sums->processes > 1 && sums->together && !r->p->columns[FM_METRIC_TOGETHER].data;
     if (together)
         fm_buffer_addf(&line, "all together at most %s at one time",
                        fm_number_bytes(number, sums->together));

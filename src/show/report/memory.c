@@ -14,6 +14,8 @@ const struct fm_instant_info fm_instants[FM_INSTANTS] = {
     [FM_AT_ALL] = { "all", "allocated in all", FM_METRIC_ALLOCATED, FM_METRIC_BLOCKS },
     [FM_AT_TEMPORARY] = { "temporary", "freed at once", FM_METRIC_TEMPORARY,
                           FM_METRIC_TEMPORARY_BLOCKS },
+    [FM_AT_TOGETHER] = { "together", "when all had most", FM_METRIC_TOGETHER,
+                         FM_METRIC_TOGETHER_BLOCKS },
 };
 
 enum fm_instant fm_instant_of(enum fm_metric metric)
@@ -24,11 +26,12 @@ enum fm_instant fm_instant_of(enum fm_metric metric)
     return (enum fm_instant)i;
 }
 
-uint64_t fm_memory_metrics(void)
+uint64_t fm_memory_metrics(const struct fm_profile *p)
 {
     uint64_t all = 0;
     for (int i = 0; i < FM_INSTANTS; i++)
-        all |= (uint64_t)1 << fm_instants[i].bytes | (uint64_t)1 << fm_instants[i].blocks;
+        if (i != FM_AT_TOGETHER || p->columns[FM_METRIC_TOGETHER].data)
+            all |= (uint64_t)1 << fm_instants[i].bytes | (uint64_t)1 << fm_instants[i].blocks;
     return all;
 }
 
@@ -96,7 +99,7 @@ void fm_memory_walk(const struct fm_report *r, fm_step_show *show, void *data)
     int64_t least = (int64_t)((double)all * r->min_percent / 100);
     fm_branches_init_of(&b, r->p, r->memory.at->bytes);
     fm_node_numbers_release(&b.numbers);
-    fm_node_numbers_init_of(&b.numbers, r->p, fm_memory_metrics());
+    fm_node_numbers_init_of(&b.numbers, r->p, fm_memory_metrics(r->p));
     for (uint32_t i = 0; i < r->p->threads.len; i++)
         if (fm_branches_shows(r->p, &r->scope, i) && b.total_ns[r->p->threads.data[i].root])
             fm_branches_walk(&b, i, r->depth_max, least > 1 ? least : 1, show, data);

@@ -12,7 +12,7 @@
 #include "record/model/shed.h"
 #include "show/report/branch.h"
 
-enum fm_instant { FM_AT_PEAK, FM_AT_END, FM_AT_ALL, FM_AT_TEMPORARY, FM_INSTANTS };
+enum fm_instant { FM_AT_PEAK, FM_AT_END, FM_AT_ALL, FM_AT_TEMPORARY, FM_AT_TOGETHER, FM_INSTANTS };
 
 struct fm_instant_info {
     const char *name;  /* of --at, and for programs */
@@ -55,8 +55,8 @@ int64_t *fm_memory_of_processes_new(const struct fm_profile *p);
 /* Go through the trees as the report asks, with the numbers of all metrics of memory by node. */
 void fm_memory_walk(const struct fm_report *r, fm_step_show *show, void *data);
 
-/* All metrics of memory, a bit each. */
-uint64_t fm_memory_metrics(void);
+/* The metrics of memory, a bit each; what several processes had together only if it is there. */
+uint64_t fm_memory_metrics(const struct fm_profile *p);
 
 /* ---- the statistics: how large blocks were, how long they lived, who was asked for them ---- */
 

@@ -11,7 +11,7 @@
 
 static void put_functions(const struct fm_report *r)
 {
-    uint64_t metrics = fm_memory_metrics();
+    uint64_t metrics = fm_memory_metrics(r->p);
     fputs("function,file,line", r->out);
     fm_csv_put_metric_titles(r->out, metrics, true);
     fputs("\r\n", r->out);
@@ -26,7 +26,7 @@ static void put_functions(const struct fm_report *r)
 static void put_lines(const struct fm_report *r)
 {
     struct fm_texts *texts = fm_texts_new(r->p);
-    uint64_t metrics = fm_memory_metrics();
+    uint64_t metrics = fm_memory_metrics(r->p);
     const char *why;
     fputs("function,file,line", r->out);
     fm_csv_put_metric_titles(r->out, metrics, false);
@@ -45,7 +45,7 @@ static void put_lines(const struct fm_report *r)
 static void put_edges(const struct fm_report *r, enum fm_direction direction)
 {
     struct fm_edges edges;
-    uint64_t metrics = fm_memory_metrics();
+    uint64_t metrics = fm_memory_metrics(r->p);
     fm_edges_init(&edges, r->flat, direction);
     fputs("caller,caller_file,caller_line,callee,callee_file,callee_line", r->out);
     fm_csv_put_metric_titles(r->out, metrics, true);
@@ -84,7 +84,7 @@ static void put_node(const struct fm_branches *b, const struct fm_step *step, vo
 static void put_tree(const struct fm_report *r)
 {
     fputs("node,parent,thread,depth,function,file,line", r->out);
-    fm_csv_put_metric_titles(r->out, fm_memory_metrics(), true);
+    fm_csv_put_metric_titles(r->out, fm_memory_metrics(r->p), true);
     fputs("\r\n", r->out);
     fm_memory_walk(r, put_node, (void *)r);
 }
@@ -94,7 +94,7 @@ static void put_threads(const struct fm_report *r)
     const struct fm_profile *p = r->p;
     fm_autofree int64_t *numbers = fm_memory_of_threads_new(p);
     fputs("process,thread,name", r->out);
-    fm_csv_put_metric_titles(r->out, fm_memory_metrics(), false);
+    fm_csv_put_metric_titles(r->out, fm_memory_metrics(r->p), false);
     fputs("\r\n", r->out);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *t = &p->threads.data[i];
@@ -102,7 +102,7 @@ static void put_threads(const struct fm_report *r)
             continue;
         fprintf(r->out, "%u,%u,", p->processes.data[t->process].pid, t->tid);
         fm_csv_put_text(r, fm_profile_text(p, t->name));
-        fm_csv_put_metrics(r->out, fm_memory_metrics(), numbers + (size_t)i * FM_METRIC_COUNT,
+        fm_csv_put_metrics(r->out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,
                            NULL);
         fputs("\r\n", r->out);
     }
@@ -113,7 +113,7 @@ static void put_processes(const struct fm_report *r)
     const struct fm_profile *p = r->p;
     fm_autofree int64_t *numbers = fm_memory_of_processes_new(p);
     fputs("process,parent,python,recorded,command,fathom_bytes", r->out);
-    fm_csv_put_metric_titles(r->out, fm_memory_metrics(), false);
+    fm_csv_put_metric_titles(r->out, fm_memory_metrics(r->p), false);
     fputs("\r\n", r->out);
     for (uint32_t i = 0; i < p->processes.len; i++) {
         const struct fm_process *q = &p->processes.data[i];
@@ -124,7 +124,7 @@ static void put_processes(const struct fm_report *r)
         fprintf(r->out, ",%s,", !q->memory ? "no" : q->memory_python ? "all" : "malloc");
         fm_csv_put_text(r, fm_profile_text(p, q->command));
         fprintf(r->out, ",%llu", (unsigned long long)q->memory_own_bytes);
-        fm_csv_put_metrics(r->out, fm_memory_metrics(), numbers + (size_t)i * FM_METRIC_COUNT,
+        fm_csv_put_metrics(r->out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,
                            NULL);
         fputs("\r\n", r->out);
     }

@@ -95,10 +95,13 @@ void fm_report_memory_processes(const struct fm_report *r)
     struct fm_table t;
     char text[FM_NUMBER_BYTES];
     int64_t all = fm_memory_sums_of(r).all[FM_METRIC_PEAK];
+    bool together = p->columns[FM_METRIC_TOGETHER].data;
     fm_autofree int64_t *numbers = fm_memory_of_processes_new(p);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
     fm_table_column(&t, "parent", FM_TABLE_RIGHT);
+    if (together)
+        fm_table_column(&t, "together", FM_TABLE_RIGHT);
     add_columns(&t);
     fm_table_column(&t, "Fathom", FM_TABLE_OPTIONAL);
     fm_table_column(&t, "command", FM_TABLE_FLEXIBLE);
@@ -108,6 +111,9 @@ void fm_report_memory_processes(const struct fm_report *r)
             continue;
         add_id(&t, FM_COLOR_NONE, process->pid);
         add_id(&t, FM_COLOR_DIM, process->parent_pid);
+        int64_t share = numbers[(size_t)i * FM_METRIC_COUNT + FM_METRIC_TOGETHER];
+        if (together)
+            fm_table_cell(&t, FM_COLOR_NONE, process->memory ? fm_number_bytes(text, share) : "");
         if (process->memory) {
             add_numbers(&t, numbers + (size_t)i * FM_METRIC_COUNT, all);
         } else {

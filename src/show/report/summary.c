@@ -52,15 +52,16 @@ static void show_memory(const struct fm_profile *p, FILE *out, int rows)
     struct fm_flat_scope all = { FM_NONE, FM_NONE };
     fm_profile_merge(copy, p);
     fm_autofree uint32_t *origin = fm_profile_shed_time(copy, FM_ROWS_LINES);
+    enum fm_instant at = copy->columns[FM_METRIC_TOGETHER].data ? FM_AT_TOGETHER : FM_AT_PEAK;
     struct fm_report r = { .p = copy,
                            .scope = all,
                            .flat = fm_flat_new(copy, &all),
                            .style = fm_style_for(out, FM_COLOR_AUTO, 0),
                            .out = out,
-                           .memory = { .at = &fm_instants[FM_AT_PEAK], .origin = origin } };
+                           .memory = { .at = &fm_instants[at], .origin = origin } };
     r.query = &query;
     r.names = fm_names_new(copy, r.flat, FM_NAMES_FILES);
-    fm_query_sort(&query, fm_metric_name(FM_METRIC_PEAK), NULL);
+    fm_query_sort(&query, fm_metric_name(fm_instants[at].bytes), NULL);
     fm_query_limit(&query, rows);
     fm_query_run(&query, r.flat, r.names, &r.selection);
     fm_report_memory_header(&r);

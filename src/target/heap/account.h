@@ -17,6 +17,7 @@
 
 #include "target/heap/heap.h"
 #include "target/heap/record.h"
+#include "target/heap/together.h"
 
 #define FM_HEAP_TEMPORARY 1 /* other allocations of the thread, at most, in a temporary's life */
 
@@ -84,6 +85,7 @@ static inline void fm_account_begin(struct fm_heap_header *h, struct fm_heap_acc
     uint32_t epoch = fm_heap_epoch(h);
     if (FM_UNLIKELY(a->epoch != epoch))
         fm_account_update(a, epoch);
+    fm_together_changes(a);
     a->live += (int64_t)bytes;
     a->live_blocks++;
     a->allocated += bytes;
@@ -96,6 +98,7 @@ static inline void fm_account_begin(struct fm_heap_header *h, struct fm_heap_acc
     int64_t live = fm_heap_live(h);
     if (FM_UNLIKELY(live > __atomic_load_n(&h->peak, __ATOMIC_RELAXED)))
         fm_heap_rise(h, live);
+    fm_together_changed(h, live);
 }
 
 static inline void fm_account_end(struct fm_heap_header *h, struct fm_heap_account *a,
@@ -104,9 +107,11 @@ static inline void fm_account_end(struct fm_heap_header *h, struct fm_heap_accou
     struct fm_heap_counters *c = &h->worlds[FM_HEAP_WORLD_PYTHON];
     __atomic_store_n(&c->live, c->live - (int64_t)bytes, __ATOMIC_RELAXED);
     fm_heap_fall(h);
+    fm_together_changed(h, fm_heap_live(h));
     uint32_t epoch = fm_heap_epoch(h);
     if (FM_UNLIKELY(a->epoch != epoch))
         fm_account_update(a, epoch);
+    fm_together_changes(a);
     a->live -= (int64_t)bytes;
     a->live_blocks--;
     c->live_blocks--;
@@ -121,6 +126,8 @@ static inline void fm_account_move(struct fm_heap_header *h, struct fm_heap_acco
         fm_account_update(from, epoch);
     if (to->epoch != epoch)
         fm_account_update(to, epoch);
+    fm_together_changes(from);
+    fm_together_changes(to);
     from->live -= (int64_t)bytes;
     from->live_blocks--;
     from->allocated -= bytes;
@@ -168,6 +175,7 @@ static inline void fm_account_touch_shared(struct fm_heap_header *h, struct fm_h
                                            bool alone)
 {
     uint32_t epoch = fm_heap_epoch(h);
+    fm_together_changes(a);
     if (FM_LIKELY(__atomic_load_n(&a->epoch, __ATOMIC_RELAXED) == epoch))
         return;
     if (alone)
@@ -194,6 +202,7 @@ static inline void fm_account_begin_shared(struct fm_heap_header *h, struct fm_h
     int64_t live = fm_heap_live(h);
     if (FM_UNLIKELY(live > __atomic_load_n(&h->peak, __ATOMIC_RELAXED)))
         fm_heap_rise(h, live);
+    fm_together_changed(h, live);
 }
 
 /* `blocks` is 0 where a block goes on with fewer bytes: a mapping of which a part is taken away. */
@@ -205,6 +214,7 @@ static inline void fm_account_end_shared(struct fm_heap_header *h, struct fm_hea
     /* First, so that no peak of another thread counts a block which its account has no more. */
     FM_HEAP_ADD(c->live, -(int64_t)bytes);
     fm_heap_fall(h);
+    fm_together_changed(h, fm_heap_live(h));
     fm_account_touch_shared(h, a, alone);
     FM_HEAP_ADD(a->live, -(int64_t)bytes);
     FM_HEAP_ADD(a->live_blocks, -blocks);

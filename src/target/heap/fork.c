@@ -11,6 +11,7 @@
 #include "target/heap/nodes.h"
 #include "target/heap/python_world.h"
 #include "target/heap/threads.h"
+#include "target/heap/together.h"
 
 /* What is alive when a process forks; its header is the parent's afterwards. */
 static struct {
@@ -75,6 +76,7 @@ static bool begin_inherited(void)
         h->peak += at_fork.live[i];
     }
     fm_heap.inherited = h->inherited;
+    fm_together_join();
     return node != 0;
 }
 

@@ -115,6 +115,8 @@ struct fm_heap_state {
     struct fm_heap_layout layout;
     struct fm_heap_node *nodes;       /* by number */
     struct fm_heap_account *accounts; /* by number */
+    struct fm_heap_share *shares;     /* by number of the account */
+    struct fm_heap_run *run;          /* never NULL: see together.h */
     char folder[512], more[512];
 };
 

@@ -18,6 +18,7 @@
 #include "target/heap/pools.h"
 #include "target/heap/python_world.h"
 #include "target/heap/threads.h"
+#include "target/heap/together.h"
 #include "target/heap/types.h"
 #include "target/heap/watched.h"
 
@@ -50,8 +51,10 @@ static void begin(const char *mode)
 {
     bool gil = has_gil();
     fm_heap.python = gil && strcmp(mode, "malloc") != 0;
+    fm_together_open();
     if (fm_heap_store_open() < 0)
         return;
+    fm_together_join();
     if (!begin_root()) {
         fm_heap.header = NULL;
         return;
@@ -132,11 +135,18 @@ FM_HEAP_EXPORT void fathom_heap_object(const void *object, const void *type)
     fm_types_object(object, type);
 }
 
+/* The preload library: the process is about to execute another program. */
+FM_HEAP_EXPORT void fathom_heap_before_exec(void)
+{
+    fm_together_leave(FM_HEAP_EXECUTES);
+}
+
 FM_HEAP_EXPORT void fathom_heap_end(void)
 {
     struct timespec now;
     if (!fm_heap.header || fm_heap.forked)
         return;
+    fm_together_leave(FM_HEAP_LEFT);
     clock_gettime(CLOCK_MONOTONIC, &now);
     fm_heap.header->end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     fm_heap.header->flags |= FM_HEAP_ENDED;

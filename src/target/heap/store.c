@@ -20,6 +20,7 @@ static const uint64_t reserve_bytes[FM_HEAP_ARRAYS] = {
     [FM_HEAP_ACCOUNTS] = (4u << 20) * sizeof(struct fm_heap_account),
     [FM_HEAP_DEFS] = 128u << 20,
     [FM_HEAP_THREADS] = (1u << 20) * sizeof(struct fm_heap_thread),
+    [FM_HEAP_SHARES] = (4u << 20) * sizeof(struct fm_heap_share),
 };
 
 static struct {
@@ -95,6 +96,7 @@ static int reserve(void)
     }
     fm_heap.nodes = (struct fm_heap_node *)store.arrays[FM_HEAP_NODES].base;
     fm_heap.accounts = (struct fm_heap_account *)store.arrays[FM_HEAP_ACCOUNTS].base;
+    fm_heap.shares = (struct fm_heap_share *)store.arrays[FM_HEAP_SHARES].base;
     return 0;
 }
 
@@ -158,7 +160,8 @@ static struct fm_heap_header *map_header(void)
     h->start_real_ns = now_ns(CLOCK_REALTIME);
     h->epoch = 1;
     for (int i = 0; i < FM_HEAP_ARRAYS; i++)
-        h->used[i] = i == FM_HEAP_NODES || i == FM_HEAP_ACCOUNTS; /* number 0 is none */
+        h->used[i] =
+            i == FM_HEAP_NODES || i == FM_HEAP_ACCOUNTS || i == FM_HEAP_SHARES; /* 0 is none */
     memcpy(h->magic, FM_HEAP_MAGIC, sizeof h->magic);
     return h;
 }
@@ -188,11 +191,13 @@ int fm_heap_store_reopen(void)
     if (!h)
         return -1;
     h->flags = FM_HEAP_FORKED;
-    h->used[FM_HEAP_ACCOUNTS] = accounts;
+    h->used[FM_HEAP_ACCOUNTS] = h->used[FM_HEAP_SHARES] = accounts;
     h->inherited = (uint32_t)accounts - 1;
-    /* The array of accounts begins where new ones will be. */
+    /* The arrays of accounts begin where new ones will be. */
     store.arrays[FM_HEAP_ACCOUNTS].mapped =
         accounts * sizeof(struct fm_heap_account) / FIRST_PIECE_BYTES * FIRST_PIECE_BYTES;
+    store.arrays[FM_HEAP_SHARES].mapped =
+        accounts * sizeof(struct fm_heap_share) / FIRST_PIECE_BYTES * FIRST_PIECE_BYTES;
     return 0;
 }
 
@@ -225,8 +230,12 @@ uint32_t fm_heap_store_node(uint32_t parent, uint32_t code, uint32_t offset, uin
 uint32_t fm_heap_store_account(uint32_t node, uint32_t thread)
 {
     fm_heap_lock_take(&store.lock);
-    uint32_t number = take(FM_HEAP_ACCOUNTS, sizeof(struct fm_heap_account));
+    uint64_t shares = (fm_heap.header->used[FM_HEAP_ACCOUNTS] + 1) * sizeof(struct fm_heap_share);
+    uint32_t number =
+        grow(FM_HEAP_SHARES, shares) ? take(FM_HEAP_ACCOUNTS, sizeof(struct fm_heap_account)) : 0;
     if (number) {
+        fm_heap.header->used[FM_HEAP_SHARES] = number + 1;
+        fm_heap.shares[number].epoch = __atomic_load_n(&fm_heap.run->epoch, __ATOMIC_RELAXED);
         fm_heap.accounts[number].node = node;
         fm_heap.accounts[number].thread = thread;
         fm_heap.accounts[number].epoch = fm_heap.header->epoch; /* never 0: see account.h */

@@ -47,6 +47,7 @@ static atomic_flag started = ATOMIC_FLAG_INIT;
 static void (*_Atomic agent_audit)(const char *event, void *args);
 static void (*_Atomic agent_end)(void);
 static pid_t agent_pid; /* the process it was started in */
+static void (*_Atomic heap_before_exec)(void);
 
 /* Read up to `bytes` - 1 of /proc/self/cmdline into `text`, as one line; of a run that leaves
  * arguments out the program alone. */
@@ -183,6 +184,9 @@ void fm_preload_before_exec(void)
     /* A child of vfork, which shares this memory, is another process and ends nothing. */
     if (end && getpid() == agent_pid)
         end();
+    void (*leave)(void) = heap_before_exec;
+    if (leave)
+        leave();
 }
 
 /* The interpreter is complete and about to run the program's first code. */
@@ -237,6 +241,7 @@ static void find_python(void)
     void (*heap)(const char *) = (void (*)(const char *))dlsym(RTLD_DEFAULT, "fathom_heap_start");
     if (heap)
         heap(fm_preload_config());
+    heap_before_exec = (void (*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_before_exec");
     fm_environment_clean();
     if (fm_preload_add_hook(on_audit) < 0 && fm_preload_symbol("Py_Main"))
         note_unprofiled(no_agent(""));

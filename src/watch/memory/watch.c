@@ -23,6 +23,7 @@
 #include "record/model/curve.h"
 #include "watch/memory/cgroup.h"
 #include "watch/memory/resident.h"
+#include "watch/memory/together.h"
 #include "watch/os/newborn.h"
 #include "watch/os/path.h"
 #include "watch/os/procfs.h"
@@ -125,7 +126,7 @@ static void see_store(struct fm_memory_watch *w, const char *name)
     if (!watched || (watched->heap >= 0 && number <= watched->heap_number))
         return;
     fm_autofree char *path = fm_path_join(w->folder, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return;
     if (watched->heap >= 0)
@@ -173,6 +174,15 @@ static void forget(struct fm_memory_watch *w, size_t at)
 }
 
 /* ---- looking ---- */
+
+/* It has ended. */
+static void bury(struct fm_memory_watch *w, size_t at)
+{
+    const struct memory_watched *watched = &w->list.data[w->running.data[at]];
+    if (watched->heap >= 0)
+        fm_together_bury(w->folder, watched->heap);
+    forget(w, at);
+}
 
 /* What the process has allocated; −1 while its store is not ready. */
 static int64_t read_heap(int fd)
@@ -257,7 +267,7 @@ void fm_memory_watch_look(struct fm_memory_watch *w)
         if (look_at(&w->list.data[w->running.data[i]], now_ns, shares, &sum))
             i++;
         else
-            forget(w, i);
+            bury(w, i);
     }
     if (w->running.len) {
         look_at_group(w, &sum);

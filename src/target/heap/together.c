@@ -1,0 +1,136 @@
+/* What all processes of the run have together; see together.h. */
+#include "target/heap/together.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "target/heap/account.h"
+
+struct fm_heap_run fm_together_nobody = { .epoch = 1 };
+
+static fm_heap_lock telling;
+static int64_t gone_seen; /* of fm_heap_run.gone */
+
+void fm_together_open(void)
+{
+    char path[sizeof fm_heap.folder + sizeof FM_HEAP_RUN_FILE + 1];
+    struct stat st;
+    fm_heap.run = &fm_together_nobody;
+    snprintf(path, sizeof path, "%s/%s", fm_heap.folder, FM_HEAP_RUN_FILE);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return;
+    void *run = MAP_FAILED;
+    if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof *fm_heap.run)
+        run = fm_heap_mmap(NULL, sizeof *fm_heap.run, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (run != MAP_FAILED)
+        fm_heap.run = run;
+    close(fd);
+}
+
+/* What is alive, but for what the process was born with. */
+static int64_t own_live(const struct fm_heap_header *h)
+{
+    int64_t live = fm_heap_live(h);
+    for (int i = 0; i < FM_HEAP_WORLDS && fm_heap.inherited; i++)
+        live -=
+            __atomic_load_n(&fm_heap.accounts[fm_heap.inherited_account[i]].live, __ATOMIC_RELAXED);
+    return live;
+}
+
+static void rise(struct fm_heap_run *run, int64_t sum)
+{
+    int64_t peak = __atomic_load_n(&run->peak, __ATOMIC_RELAXED);
+    while (sum > peak && !__atomic_compare_exchange_n(&run->peak, &peak, sum, true,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    __atomic_store_n(&run->rising, 1, __ATOMIC_RELAXED);
+}
+
+static void fall(struct fm_heap_run *run)
+{
+    if (__atomic_load_n(&run->rising, __ATOMIC_RELAXED) &&
+        __atomic_exchange_n(&run->rising, 0, __ATOMIC_ACQ_REL))
+        __atomic_add_fetch(&run->epoch, 1, __ATOMIC_RELAXED);
+}
+
+/* Processes were killed: if the sum was at its highest, that is over. */
+static void see_gone(struct fm_heap_run *run, int64_t gone)
+{
+    __atomic_store_n(&gone_seen, gone, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&run->live, __ATOMIC_RELAXED) - gone <
+        __atomic_load_n(&run->peak, __ATOMIC_RELAXED))
+        fall(run);
+}
+
+/* The process has so much more, or less. With the lock. */
+static void contribute(struct fm_heap_header *h, int64_t bytes)
+{
+    struct fm_heap_run *run = fm_heap.run;
+    h->contributed += bytes;
+    int64_t sum = __atomic_add_fetch(&run->live, bytes, __ATOMIC_RELAXED) -
+                  __atomic_load_n(&run->gone, __ATOMIC_RELAXED);
+    if (sum > __atomic_load_n(&run->peak, __ATOMIC_RELAXED))
+        rise(run, sum);
+    else if (bytes < 0)
+        fall(run);
+}
+
+void fm_together_tell(struct fm_heap_header *h)
+{
+    fm_heap_lock_take(&telling);
+    if (h->left != FM_HEAP_LEFT) {
+        h->left = FM_HEAP_STAYS; /* it did not execute anything, after all */
+        __atomic_store_n(&h->told, fm_heap_live(h), __ATOMIC_RELAXED);
+        contribute(h, own_live(h) - h->contributed);
+    }
+    fm_heap_lock_give(&telling);
+}
+
+void fm_together_join(void)
+{
+    struct fm_heap_run *run = fm_heap.run;
+    telling = (fm_heap_lock){ 0 }; /* a thread that is not here may have had it */
+    fm_heap.header->told = fm_heap_live(fm_heap.header);
+    fm_heap.header->member = __atomic_add_fetch(&run->members, 1, __ATOMIC_ACQ_REL);
+    if (fm_heap.header->member == 2)
+        run->alone_peak = __atomic_load_n(&run->peak, __ATOMIC_RELAXED);
+}
+
+void fm_together_leave(enum fm_heap_left left)
+{
+    struct fm_heap_header *h = fm_heap.header;
+    /* A child of vfork, or of fork without a store of its own, has this header, too. */
+    if (!h || fm_heap.forked || h->pid != (uint32_t)getpid())
+        return;
+    fm_heap_lock_take(&telling);
+    if (h->left != FM_HEAP_LEFT) {
+        contribute(h, -h->contributed);
+        h->told = INT64_MIN / 2; /* the next event tells, if there is one */
+        h->left_peak = __atomic_load_n(&fm_heap.run->peak, __ATOMIC_RELAXED);
+        h->left = left;
+    }
+    fm_heap_lock_give(&telling);
+}
+
+void fm_together_touch(const struct fm_heap_account *account)
+{
+    struct fm_heap_share *share = &fm_heap.shares[account - fm_heap.accounts];
+    int64_t gone = __atomic_load_n(&fm_heap.run->gone, __ATOMIC_RELAXED);
+    if (FM_UNLIKELY(gone != __atomic_load_n(&gone_seen, __ATOMIC_RELAXED)))
+        see_gone(fm_heap.run, gone);
+    uint32_t epoch = __atomic_load_n(&fm_heap.run->epoch, __ATOMIC_RELAXED);
+    if (FM_LIKELY(__atomic_load_n(&share->epoch, __ATOMIC_RELAXED) == epoch))
+        return;
+    /* Of several threads in the C world the first that sees the epoch notes what it finds. */
+    uint32_t old = __atomic_exchange_n(&share->epoch, epoch, __ATOMIC_ACQ_REL);
+    if (old == epoch)
+        return;
+    share->at = __atomic_load_n(&account->live, __ATOMIC_RELAXED);
+    share->at_blocks = __atomic_load_n(&account->live_blocks, __ATOMIC_RELAXED);
+}
