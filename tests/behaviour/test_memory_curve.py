@@ -179,10 +179,13 @@ def test_a_killed_launcher(tmp_path):
     runs = tmp_path / "runs"
     runs.mkdir()
     launcher = start(FATHOM, "run", "--memory", "-q", "-o", str(tmp_path / "never.fathom"), sys.executable, "-c",
-                     "held = b'x' * (50 << 20); input()", stdin=-1,
+                     "held = b'x' * (50 << 20); print('held', flush=True); input()", stdin=-1,
                      env=dict(os.environ, FATHOM_TMPDIR=str(runs)))
-    while not list(runs.glob("*/samples.fathom")):
+    assert launcher.stdout.readline() == "held\n"
+    saved = set()  # the second time all of it is of after that
+    while len(saved) < 3:
         assert launcher.poll() is None
+        saved |= {path.stat().st_mtime_ns for path in runs.glob("*/samples.fathom")} or {0}
         time.sleep(.05)
     launcher.send_signal(signal.SIGKILL)
     launcher.communicate("\n")

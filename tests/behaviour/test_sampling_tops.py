@@ -32,7 +32,7 @@ RATE, SECONDS = 1000.0, 0.8
 LEAST_SAMPLES = 300
 LEAST_SEEN = 0.8     # of the looks that were asked for
 LEAST_DUE = 12       # samples of a function that was not seen, beyond the looks that were not made, to call it lost
-MISSING_MOST = 0.03  # with some 800 samples chance alone makes 1 %, with 300 1.6 %
+MISSING_MOST = 0.02  # of the tops, beyond what chance makes: with 800 samples of many short functions some 3 %
 RAREST = 200         # one wrong stack in so many
 
 
@@ -82,7 +82,7 @@ def test_stacks_are_whole(name, version, interpreters, tmp_path):
     lost = [top for top in verdict.tops
             if top.missing > top.due / 2 and (top.samples >= 8 or top.due >= LEAST_DUE + unmade)]
     assert not lost
-    assert (verdict.missing_tops or 0) <= MISSING_MOST, verdict.tops
+    assert (verdict.missing_tops or 0) <= MISSING_MOST + verdict.missing_by_chance, verdict.tops
 
 
 PROGRAM = """
