@@ -20,13 +20,17 @@
     fathom.snapshot("so-far.fathom")
     fathom.stop()
 
+    before = fathom.memory_snapshot()       # what is alive now, under `fathom run --memory`
+    work()
+    print(fathom.memory_snapshot() - before)
+
     fathom.memory_usage((work, ()))         # memory_profiler's, measured from outside
 
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_lines", "memory_usage", "profile", "run",
-           "runctx", "sample", "snapshot", "start", "stop"]
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_lines", "memory_snapshot", "memory_usage", "profile",
+           "run", "runctx", "sample", "snapshot", "start", "stop"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -36,6 +40,7 @@ _HOMES = {
     "SamplingError": "fathom._sampling",
     "lines": "fathom._lines",
     "memory_lines": "fathom._lines",
+    "memory_snapshot": "fathom._memory_snapshot",
     "memory_usage": "fathom._memory",
     "profile": "fathom._profile",
     "run": "fathom._profile",

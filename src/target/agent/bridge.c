@@ -10,6 +10,7 @@
 static struct {
     fathom_convert_function *convert;
     fathom_save_function *save;
+    fathom_alive_function *alive;
     fathom_release_function *release;
 } library;
 
@@ -37,9 +38,10 @@ static int load_library(void)
         return -1;
     }
     library.save = (fathom_save_function *)dlsym(handle, "fathom_save");
+    library.alive = (fathom_alive_function *)dlsym(handle, "fathom_alive");
     library.release = (fathom_release_function *)dlsym(handle, "fathom_release");
     library.convert = (fathom_convert_function *)dlsym(handle, "fathom_convert");
-    if (!library.save || !library.release || !library.convert) {
+    if (!library.save || !library.alive || !library.release || !library.convert) {
         library.convert = NULL;
         PyErr_Format(PyExc_ImportError, "fathom: %s is not the library of this version", path);
         return -1;
@@ -103,4 +105,19 @@ int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite)
     if (rc < 0)
         fail(rc, exists ? PyExc_FileExistsError : PyExc_OSError, message);
     return rc < 0 ? -1 : 0;
+}
+
+PyObject *fm_bridge_alive(const char *path)
+{
+    char message[1024] = "";
+    char *bytes = NULL;
+    size_t len = 0;
+    if (load_library() < 0)
+        return NULL;
+    int rc = library.alive(path, &bytes, &len, message, sizeof message);
+    if (rc < 0)
+        return fail(rc, PyExc_OSError, message);
+    PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
+    library.release(bytes);
+    return result;
 }

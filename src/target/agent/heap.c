@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "target/agent/bridge.h"
 #include "target/agent/line_memory.h"
 #include "target/heap/layout.h"
 
@@ -167,4 +168,17 @@ void fm_heap_introduce(void)
     }
     meter_of_thread = (struct fm_heap_meter * (*)(void)) dlsym(RTLD_DEFAULT, "fathom_heap_meter");
     live_bytes = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_live");
+}
+
+PyObject *fm_heap_alive(void)
+{
+    const char *(*store)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_store");
+    int (*own)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "fathom_heap_own");
+    const char *path = store && own ? store() : NULL;
+    if (!path)
+        Py_RETURN_NONE;
+    int before = own(1);
+    PyObject *alive = fm_bridge_alive(path);
+    own(before);
+    return alive;
 }

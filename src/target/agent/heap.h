@@ -5,7 +5,13 @@
 #ifndef FM_AGENT_HEAP_H
 #define FM_AGENT_HEAP_H
 
+#include "target/agent/python.h"
+
 /* If the heap library is in this process. With the GIL, when the program's first code is about to run. */
 void fm_heap_introduce(void);
+
+/* What is alive in this process (target/library/alive.h) as bytes, which are not counted themselves;
+ * None if nothing records its memory. NULL with an exception. */
+PyObject *fm_heap_alive(void);
 
 #endif

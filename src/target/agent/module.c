@@ -6,6 +6,7 @@
 #include "target/agent/collector.h"
 #include "target/agent/decorator.h"
 #include "target/agent/functions.h"
+#include "target/agent/heap.h"
 #include "target/agent/line_memory.h"
 #include "target/agent/lines.h"
 #include "target/agent/start.h"
@@ -244,11 +245,20 @@ static PyObject *module_mark_memory_lines(PyObject *module, PyObject *object)
     return mark_if(c && (c->lines_on || c->lines_waiting) && fm_line_memory_meter(), object);
 }
 
+static PyObject *module_memory_alive(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return fm_heap_alive();
+}
+
 static PyMethodDef module_methods[] = {
     { "mark_lines", module_mark_lines, METH_O,
       "mark_lines(object) -> bool: is this process recorded by `fathom run --lines`?" },
     { "mark_memory_lines", module_mark_memory_lines, METH_O,
       "mark_memory_lines(object) -> bool: is this process recorded by `fathom run --memory`?" },
+    { "memory_alive", module_memory_alive, METH_NOARGS,
+      "memory_alive() -> what is alive in this process, marshalled; None if nothing records that" },
     { "convert", module_convert, METH_VARARGS, "convert(snapshots, format) -> bytes" },
     { "save", module_save, METH_VARARGS, "save(snapshots, path, overwrite=False)" },
     { NULL, NULL, 0, NULL },

@@ -17,6 +17,7 @@
 #include "target/heap/nodes.h"
 #include "target/heap/pools.h"
 #include "target/heap/python_world.h"
+#include "target/heap/store.h"
 #include "target/heap/threads.h"
 #include "target/heap/together.h"
 #include "target/heap/types.h"
@@ -120,6 +121,24 @@ FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter(void)
 FM_HEAP_EXPORT int64_t fathom_heap_live(void)
 {
     return fm_heap.header && !fm_heap.forked ? fm_heap_live(fm_heap.header) : 0;
+}
+
+/* The file that this process keeps its accounts in; NULL if nothing is recorded here. */
+FM_HEAP_EXPORT const char *fathom_heap_store(void)
+{
+    struct fm_heap_self *self = fm_event_enter(); /* a child of fork may have no store yet */
+    if (!self)
+        return NULL;
+    fm_event_leave(self);
+    return fm_heap_store_path();
+}
+
+/* Is what this thread allocates from now on Fathom's own, not to be counted? What it was before. */
+FM_HEAP_EXPORT int fathom_heap_own(int own)
+{
+    int before = fm_heap_busy;
+    fm_heap_busy = own;
+    return before;
 }
 
 /* The agent: nobody will tell of objects. */

@@ -166,6 +166,11 @@ static struct fm_heap_header *map_header(void)
     return h;
 }
 
+const char *fm_heap_store_path(void)
+{
+    return store.path;
+}
+
 int fm_heap_store_open(void)
 {
     if (reserve() < 0)

@@ -20,6 +20,8 @@ int fm_heap_store_open(void);
  * all else begins anew. */
 int fm_heap_store_reopen(void);
 
+const char *fm_heap_store_path(void);
+
 uint32_t fm_heap_store_node(uint32_t parent, uint32_t code, uint32_t offset, uint32_t thread);
 uint32_t fm_heap_store_account(uint32_t node, uint32_t thread);
 struct fm_heap_thread *fm_heap_store_thread(uint32_t *ret_number);

@@ -1,6 +1,6 @@
 /*
  * libfathom.so: what a program that profiles itself needs of the tool, loaded into its process only
- * when it asks for a result (target/agent/bridge.h). Three exported functions, plain C types.
+ * when it asks for a result (target/agent/bridge.h). A few exported functions, plain C types.
  *
  * It turns snapshots of live stores into a profile and writes that in any format. It knows
  * nothing of Python; one build serves the agents of all versions. Exhausted memory ends the call
@@ -14,6 +14,7 @@
 #include "record/formats/sources.h"
 #include "record/model/live.h"
 #include "target/agent/bridge_abi.h"
+#include "target/library/alive.h"
 #include "target/library/entries.h"
 #include "target/library/guard.h"
 
@@ -21,6 +22,7 @@
 
 EXPORT fathom_convert_function fathom_convert;
 EXPORT fathom_save_function fathom_save;
+EXPORT fathom_alive_function fathom_alive;
 EXPORT fathom_release_function fathom_release;
 
 _Static_assert(FATHOM_NO_MEMORY == FM_NO_MEMORY, "the agent knows it by this number");
@@ -114,6 +116,30 @@ int fathom_save(const struct fathom_live *lives, size_t count, const char *path,
     int rc = fm_guard_run(work, &job);
     snprintf(message, message_size, "%s", job.err.text);
     *ret_exists = rc == FM_EXISTS;
+    return rc;
+}
+
+static int see_alive(void *context)
+{
+    struct conversion *job = context;
+    fm_autobuffer out = FM_BUFFER_INIT;
+    int rc = fm_alive_save(job->path, &out, &job->err);
+    if (rc < 0)
+        return rc;
+    job->len = out.len;
+    job->bytes = fm_buffer_detach(&out);
+    fm_guard_keep(job->bytes);
+    return 0;
+}
+
+int fathom_alive(const char *path, char **ret_bytes, size_t *ret_len, char *message,
+                 size_t message_size)
+{
+    struct conversion job = { .path = path };
+    int rc = fm_guard_run(see_alive, &job);
+    snprintf(message, message_size, "%s", job.err.text);
+    *ret_bytes = job.bytes;
+    *ret_len = job.len;
     return rc;
 }
 

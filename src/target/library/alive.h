@@ -1,0 +1,18 @@
+/*
+ * What is alive in a heap store, while its process runs, for fathom.memory_snapshot(): three marshal
+ * tuples behind one another that only the Python package reads,
+ *
+ *     (live, blocks, peak, peak blocks, allocated, allocated blocks, Fathom's own bytes)
+ *
+ * and of lines and of functions ((file, line, name, bytes, blocks, bytes with callees), …): those that
+ * have any.
+ */
+#ifndef FM_LIBRARY_ALIVE_H
+#define FM_LIBRARY_ALIVE_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+int fm_alive_save(const char *path, struct fm_buffer *out, struct fm_error *err);
+
+#endif
