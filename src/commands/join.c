@@ -152,24 +152,29 @@ static void note_lost(struct fm_profile *into, const struct store *s, const char
     fm_profile_note(into, FM_NONE, "lost", 1, text);
 }
 
+/* The ".more" file of a store, if it has one; false: it cannot be read. "more" is a link to the folder
+ * where stores go on when this one's file system is full; a run without one puts them beside. */
+static bool read_more(int folder, const struct store *s, struct bytes *b)
+{
+    char name[NAME_MAX + sizeof "more/" FM_LIVE_MORE_SUFFIX];
+    snprintf(name, sizeof name, "more/%s%s", s->name, FM_LIVE_MORE_SUFFIX);
+    const char *beside = name + strlen("more/");
+    if (bytes_read(folder, name, b) < 0 && errno != ENOENT && errno != ENOTDIR)
+        return false;
+    return b->data || bytes_read(folder, beside, b) == 0 || errno == ENOENT;
+}
+
 static void join_live(struct fm_profile *into, int folder, const struct store *s,
                       const struct fm_live_ending *ending)
 {
     struct bytes live, more = { 0 };
-    char more_name[NAME_MAX + sizeof "more/" FM_LIVE_MORE_SUFFIX];
     struct fm_error err = FM_ERROR_INIT;
-    /* "more" is a link to the folder where stores go on when this one's file system is full; a run
-     * without one puts them beside. */
-    snprintf(more_name, sizeof more_name, "more/%s%s", s->name, FM_LIVE_MORE_SUFFIX);
     if (bytes_read(folder, s->name, &live) < 0) {
         note_lost(into, s, strerror(errno));
     } else if (!live.data) {
         note_lost(into, s, "it is empty");
     } else {
-        const char *beside = more_name + strlen("more/");
-        if (bytes_read(folder, more_name, &more) < 0 && (errno != ENOENT && errno != ENOTDIR))
-            note_lost(into, s, strerror(errno));
-        else if (!more.data && bytes_read(folder, beside, &more) < 0 && errno != ENOENT)
+        if (!read_more(folder, s, &more))
             note_lost(into, s, strerror(errno));
         if (fm_live_load(into, live.data, live.len, more.data, more.len, ending, &err) < 0)
             note_lost(into, s, err.text);
@@ -193,17 +198,19 @@ static bool read_together(int folder, struct fm_heap_run *run)
 static void join_heap(struct fm_profile *into, int folder, const struct store *s,
                       const struct fm_live_ending *ending)
 {
-    struct bytes b;
+    struct bytes b, more = { 0 };
     struct fm_heap_run run;
     bool together = read_together(folder, &run);
     struct fm_error err = FM_ERROR_INIT;
-    if (bytes_read(folder, s->name, &b) < 0)
+    if (bytes_read(folder, s->name, &b) < 0 || !read_more(folder, s, &more))
         note_lost(into, s, strerror(errno));
-    else if (!b.data)
-        note_lost(into, s, "it is empty");
-    else if (fm_live_heap_load(into, b.data, b.len, together ? &run : NULL, ending, &err) < 0)
+    struct fm_heap_files files = { b.data, b.len, more.data, more.len };
+    if (!b.data && !more.data)
+        note_lost(into, s, "there was no room for its memory in the folder of the run");
+    else if (fm_live_heap_load(into, &files, together ? &run : NULL, ending, &err) < 0)
         note_lost(into, s, err.text);
     bytes_release(&b);
+    bytes_release(&more);
 }
 
 /* The value of "key=" at the start of a line, as a string id; 0 if it is not there. */

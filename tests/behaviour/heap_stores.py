@@ -101,7 +101,7 @@ class Store:
         data = Path(path).read_bytes()
         (magic, version, self.flags, self.pid, self.parent, self.inherited, count, self.start, _,
          self.end) = struct.unpack_from("<8s6I3Q", data)
-        assert magic == b"FATHOMHP" and version == 2
+        assert magic == b"FATHOMHP" and version == 3
         self.used = struct.unpack_from("<5Q", data, 56)
         self.lost = struct.unpack_from("<4Q", data, 96)
         self.own, = struct.unpack_from("<Q", data, 128)

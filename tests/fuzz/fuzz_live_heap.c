@@ -1,4 +1,5 @@
-/* Fuzzes the reader of heap stores. The input is the store as it is. */
+/* Fuzzes the reader of heap stores. The input is the store as it is, and once more its ".more" file: a
+ * piece may be of either. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -17,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fm_profile *p = fm_profile_new();
     struct fm_live_ending ending = { { 9000, 9000 }, 8000, 0 };
     struct fm_heap_run run = { .members = 2, .epoch = 3, .peak = 9000 };
-    if (fm_live_heap_load(p, data, size, &run, &ending, &err) && !err.text[0])
+    struct fm_heap_files files = { data, size, data, size };
+    if (fm_live_heap_load(p, &files, &run, &ending, &err) && !err.text[0])
         abort(); /* a refusal must say why */
     fm_flat_free(fm_flat_new(p, NULL));
     for (size_t i = 0; i < p->nodes.len; i++)

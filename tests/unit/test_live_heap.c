@@ -11,7 +11,8 @@ static struct fm_profile *load(const void *bytes, size_t len)
     struct fm_profile *p = fm_profile_new();
     struct fm_live_ending ending = { .end_ns = 9000, .exit_status = 0 };
     struct fm_error err = FM_ERROR_INIT;
-    if (fm_live_heap_load(p, bytes, len, NULL, &ending, &err) == 0) {
+    if (fm_live_heap_load(p, &(struct fm_heap_files){ bytes, len, NULL, 0 }, NULL, &ending, &err) ==
+        0) {
         for (size_t i = 0; i < p->nodes.len; i++) {
             assert_true(p->nodes.data[i].parent == FM_NONE || p->nodes.data[i].parent < i);
             assert_true(p->nodes.data[i].func < p->functions.len);
@@ -99,13 +100,38 @@ static void test_together(void **state)
         struct fm_profile *p = fm_profile_new();
         struct fm_error err = FM_ERROR_INIT;
         struct fm_live_ending ending = { 0 };
-        assert_int_equal(fm_live_heap_load(p, s.data, s.len, &cases[i].run, &ending, &err), 0);
+        struct fm_heap_files files = { s.data, s.len, NULL, 0 };
+        assert_int_equal(fm_live_heap_load(p, &files, &cases[i].run, &ending, &err), 0);
         assert_int_equal(fm_profile_value(p, FM_METRIC_TOGETHER, node_named(p, "load")),
                          cases[i].load);
         assert_int_equal(fm_profile_value(p, FM_METRIC_TOGETHER, node_named(p, "list")),
                          cases[i].list);
         assert_int_equal(fm_profile_value(p, FM_METRIC_TOGETHER, node_named(p, FM_HEAP_BEFORE)),
                          cases[i].before);
+        fm_profile_free(p);
+    }
+}
+
+/* Pieces in the second file, and the header, too. */
+static void test_two_files(void **state)
+{
+    (void)state;
+    for (int header_in_second = 0; header_in_second < 2; header_in_second++) {
+        fm_autobuffer s = FM_BUFFER_INIT;
+        hs_sample(&s);
+        struct fm_heap_header h;
+        memcpy(&h, s.data, sizeof h);
+        for (uint32_t i = 0; i < h.piece_count; i++)
+            h.pieces[i].file = 1;
+        memcpy(s.data, &h, sizeof h);
+        struct fm_profile *p = fm_profile_new();
+        struct fm_error err = FM_ERROR_INIT;
+        struct fm_heap_files files = { s.data, FM_HEAP_HEADER_BYTES, s.data, s.len };
+        if (header_in_second)
+            files.len = 0;
+        struct fm_live_ending ending = { 0 };
+        assert_int_equal(fm_live_heap_load(p, &files, NULL, &ending, &err), 0);
+        assert_int_equal(fm_profile_value(p, FM_METRIC_PEAK, node_named(p, "load")), 2000);
         fm_profile_free(p);
     }
 }
@@ -131,8 +157,8 @@ static void test_a_process_that_is_known(void **state)
     fm_profile_process(p, &(struct fm_process){ .pid = 77, .start_ns = 500 }); /* before exec */
     fm_profile_process(p, &(struct fm_process){ .pid = 77, .start_ns = 1500 });
     fm_profile_process(p, &(struct fm_process){ .pid = 78, .start_ns = 1500 });
-    assert_int_equal(fm_live_heap_load(p, s.data, s.len, NULL, &(struct fm_live_ending){ 0 }, &err),
-                     0);
+    struct fm_heap_files files = { s.data, s.len, NULL, 0 };
+    assert_int_equal(fm_live_heap_load(p, &files, NULL, &(struct fm_live_ending){ 0 }, &err), 0);
     assert_int_equal(p->processes.len, 3);
     assert_true(!p->processes.data[0].memory && p->processes.data[1].memory);
     fm_profile_free(p);
@@ -174,9 +200,13 @@ static void test_hostile_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_in_it),     cmocka_unit_test(test_together),
-        cmocka_unit_test(test_rising_at_the_end), cmocka_unit_test(test_a_process_that_is_known),
-        cmocka_unit_test(test_cut_everywhere),    cmocka_unit_test(test_hostile_words),
+        cmocka_unit_test(test_what_is_in_it),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_two_files),
+        cmocka_unit_test(test_rising_at_the_end),
+        cmocka_unit_test(test_a_process_that_is_known),
+        cmocka_unit_test(test_cut_everywhere),
+        cmocka_unit_test(test_hostile_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

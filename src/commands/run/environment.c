@@ -9,10 +9,12 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/run_config.h"
+#include "watch/memory/cgroup.h"
 #include "watch/os/locate.h"
 #include "watch/os/path.h"
 
-#define MAX_RUN_BYTES 4096 /* what the preload library accepts */
+#define MAX_RUN_BYTES 4096               /* what the preload library accepts */
+#define SCARCE_BYTES  ((int64_t)4 << 30) /* a group that may have less is short of memory */
 
 /* The library's path as LD_PRELOAD can name it: a list separated by colons and spaces. Others are
  * reached through a link in the run's folder. */
@@ -61,6 +63,17 @@ static char *preload_entry(const char *library, const char *heap)
     return fm_buffer_detach(&buf);
 }
 
+/* What processes keep in memory counts against the limit of their group, and so takes from the program;
+ * what is kept on disk the system can write back. */
+static bool is_memory_scarce(void)
+{
+    struct fm_cgroup group;
+    fm_cgroup_open(&group, getpid());
+    int64_t limit = fm_cgroup_limit(&group);
+    fm_cgroup_close(&group);
+    return limit >= 0 && limit < SCARCE_BYTES;
+}
+
 static char *run_entry(const char *library, const char *heap, const char *agents,
                        const struct fm_folder *folder, const struct fm_run_options *options)
 {
@@ -80,6 +93,8 @@ static char *run_entry(const char *library, const char *heap, const char *agents
                        FM_RUN_SEPARATOR, heap);
     if (folder->more)
         fm_buffer_addf(&buf, "%cmore=%s", FM_RUN_SEPARATOR, folder->more);
+    if (folder->more && options->memory && is_memory_scarce())
+        fm_buffer_addf(&buf, "%cscarce=1", FM_RUN_SEPARATOR);
     return fm_buffer_detach(&buf);
 }
 

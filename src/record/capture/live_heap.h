@@ -14,6 +14,10 @@
  * In the process each array is one range of addresses; in the file its pieces are spread. A piece is
  * listed (`piece_count`) only after its space is there. What is beyond the count of an array is zero.
  *
+ * Where the folder's file system is small, or memory is scarce, pieces lie in a second file on disk, of
+ * the same name with ".more" behind it. If there was no room even for the header, that is in the
+ * second file and the first one is empty.
+ *
  * Numbers of nodes, accounts, codes and threads begin with 1 (threads with 0, the main thread's is
  * not always); 0 is none. A reader trusts nothing: every number is checked.
  */
@@ -23,8 +27,9 @@
 #include <stdint.h>
 
 #define FM_HEAP_MAGIC        "FATHOMHP"
-#define FM_HEAP_VERSION      2
+#define FM_HEAP_VERSION      3
 #define FM_HEAP_SUFFIX       ".heap" /* PID.N.heap */
+#define FM_HEAP_MORE_SUFFIX  ".more" /* PID.N.heap.more */
 #define FM_HEAP_HEADER_BYTES 16384u
 #define FM_HEAP_PIECES       256
 
@@ -105,8 +110,8 @@ enum fm_heap_array {
 };
 
 struct fm_heap_piece {
-    uint32_t array; /* enum fm_heap_array */
-    uint32_t reserved;
+    uint32_t array;  /* enum fm_heap_array */
+    uint32_t file;   /* 1: the second one */
     uint64_t at;     /* in the file */
     uint64_t offset; /* in the array, bytes */
     uint64_t bytes;

@@ -25,8 +25,10 @@ struct heap_code {
 
 struct heap_load {
     struct fm_profile *p;
-    const uint8_t *bytes;
-    size_t len;
+    struct {
+        const uint8_t *bytes;
+        size_t len;
+    } files[2];
     struct fm_heap_header h; /* copied: the process may still run */
     struct fm_heap_node *nodes;
     struct fm_heap_account *accounts;
@@ -58,6 +60,18 @@ static size_t record_bytes(int array)
     return bytes[array];
 }
 
+/* The bytes of a piece, if it is of the array and its file has all of it; else NULL. */
+static const uint8_t *piece_bytes(const struct heap_load *l, const struct fm_heap_piece *piece,
+                                  int array)
+{
+    if (piece->array != (uint32_t)array || piece->file >= FM_COUNT(l->files))
+        return NULL;
+    size_t len = l->files[piece->file].len;
+    if (piece->at > len || piece->bytes > len - piece->at)
+        return NULL;
+    return l->files[piece->file].bytes + piece->at;
+}
+
 /* Put the pieces of an array together. What no piece has is zero: a child's accounts begin where its
  * parent's end. */
 static void *array_new(struct heap_load *l, int array)
@@ -66,8 +80,7 @@ static void *array_new(struct heap_load *l, int array)
     uint32_t pieces = l->h.piece_count < FM_HEAP_PIECES ? l->h.piece_count : FM_HEAP_PIECES;
     for (uint32_t i = 0; i < pieces; i++) {
         const struct fm_heap_piece *piece = &l->h.pieces[i];
-        if (piece->array == (uint32_t)array && piece->at <= l->len &&
-            piece->bytes <= l->len - piece->at && piece->offset <= (uint64_t)NODES_MAX * size &&
+        if (piece_bytes(l, piece, array) && piece->offset <= (uint64_t)NODES_MAX * size &&
             piece->offset + piece->bytes > end)
             end = piece->offset + piece->bytes;
     }
@@ -75,12 +88,11 @@ static void *array_new(struct heap_load *l, int array)
     char *all = fm_calloc(count + 1, size);
     for (uint32_t i = 0; i < pieces; i++) {
         const struct fm_heap_piece *piece = &l->h.pieces[i];
-        uint64_t bytes = piece->bytes;
-        if (piece->array != (uint32_t)array || piece->at > l->len || bytes > l->len - piece->at ||
-            piece->offset >= count * size)
+        const uint8_t *from = piece_bytes(l, piece, array);
+        if (!from || piece->offset >= count * size)
             continue;
-        bytes = bytes < count * size - piece->offset ? bytes : count * size - piece->offset;
-        memcpy(all + piece->offset, l->bytes + piece->at, bytes);
+        uint64_t left = count * size - piece->offset;
+        memcpy(all + piece->offset, from, piece->bytes < left ? piece->bytes : left);
     }
     l->counts[array] = count;
     return all;
@@ -427,15 +439,18 @@ static void release(struct heap_load *l)
     fm_map_release(&l->children);
 }
 
-int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
+int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
                       const struct fm_heap_run *run, const struct fm_live_ending *ending,
                       struct fm_error *err)
 {
-    struct heap_load l = { .p = p, .bytes = bytes, .len = len };
+    struct heap_load l = {
+        .p = p, .files = { { files->bytes, files->len }, { files->more, files->more_len } }
+    };
     l.run = run && run->members > 1 ? run : NULL;
-    if (len < FM_HEAP_HEADER_BYTES)
+    int first = files->len ? 0 : 1;
+    if (l.files[first].len < FM_HEAP_HEADER_BYTES)
         return fm_error_set(err, FM_CANNOT_READ, "it is too short");
-    memcpy(&l.h, bytes, sizeof l.h);
+    memcpy(&l.h, l.files[first].bytes, sizeof l.h);
     if (memcmp(l.h.magic, FM_HEAP_MAGIC, sizeof l.h.magic) != 0 || l.h.version != FM_HEAP_VERSION)
         return fm_error_set(err, FM_CANNOT_READ, "it is no heap store of this version");
     l.nodes = array_new(&l, FM_HEAP_NODES);

@@ -17,8 +17,16 @@
 #define FM_HEAP_BEFORE    "<before the program>"
 #define FM_HEAP_INHERITED "<inherited by fork>"
 
+/* The files of a store; what is not there has no bytes. */
+struct fm_heap_files {
+    const void *bytes;
+    size_t len;
+    const void *more; /* of its ".more" file */
+    size_t more_len;
+};
+
 /* `run` is the file of what all processes have together; NULL: there is none. */
-int fm_live_heap_load(struct fm_profile *p, const void *bytes, size_t len,
+int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
                       const struct fm_heap_run *run, const struct fm_live_ending *ending,
                       struct fm_error *err);
 

@@ -106,6 +106,7 @@ struct fm_heap_state {
     bool parallel;                 /* several GILs: the Python world takes a lock, too */
     bool has_layout;
     bool types;      /* of objects are recorded */
+    bool scarce;     /* memory is: the store lies on disk, if there is one */
     uint32_t before; /* node of what was allocated before the program's first code */
     uint32_t era;    /* grows when a code object that is in a context dies; relaxed atomic */
     /* Of a forked child: of all blocks that it was born with, by world, and the last of the numbers

@@ -80,15 +80,18 @@ __attribute__((constructor)) static void heap_load(void)
 /* The preload library: this process is a Python, or has loaded one. Before the interpreter exists. */
 FM_HEAP_EXPORT void fathom_heap_start(const char *config)
 {
-    char mode[32], types[2];
+    char mode[32], flag[2];
     int saved_errno = errno;
     if (fm_heap.header || fm_heap_busy)
         return;
     fm_heap_busy = 1;
     if (fm_run_config_value(config, "memory", mode, sizeof mode) &&
-        fm_run_config_value(config, "folder", fm_heap.folder, sizeof fm_heap.folder))
+        fm_run_config_value(config, "folder", fm_heap.folder, sizeof fm_heap.folder)) {
+        fm_run_config_value(config, "more", fm_heap.more, sizeof fm_heap.more);
+        fm_heap.scarce = fm_run_config_value(config, "scarce", flag, sizeof flag);
         begin(mode);
-    fm_heap.types = fm_heap.python && fm_run_config_value(config, "types", types, sizeof types);
+    }
+    fm_heap.types = fm_heap.python && fm_run_config_value(config, "types", flag, sizeof flag);
     fm_heap_busy = 0;
     errno = saved_errno;
 }

@@ -7,12 +7,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FIRST_PIECE_BYTES  (64u * 1024)
 #define LARGEST_PIECE      (4u * 1024 * 1024)
 #define MAX_STORES_PER_PID 10000
+#define LEFT_TO_OTHERS     4    /* so much of the first file system, a quarter, is the program's */
+#define REFUSALS           4096 /* refused at once after one that failed: asking is not free */
 
 /* The most of each array; numbers of accounts must fit into a record (record.h). */
 static const uint64_t reserve_bytes[FM_HEAP_ARRAYS] = {
@@ -23,9 +26,16 @@ static const uint64_t reserve_bytes[FM_HEAP_ARRAYS] = {
     [FM_HEAP_SHARES] = (4u << 20) * sizeof(struct fm_heap_share),
 };
 
+/* The files: in the folder of the run, and on disk for what is not to be there. */
+enum { FIRST, SECOND, FILES };
+
 static struct {
-    char path[600];
-    uint64_t file_bytes;
+    struct {
+        char path[600]; /* "": there is none */
+        bool closed;    /* nothing is to be put in it */
+        uint64_t bytes;
+    } files[FILES];
+    uint32_t refused;
     struct {
         unsigned char *base;
         uint64_t reserved, mapped, piece; /* bytes; `piece`: of the one mapped last */
@@ -49,26 +59,70 @@ static bool is_within_limit(uint64_t file_bytes)
            file_bytes <= limit.rlim_cur;
 }
 
-/* Append `bytes` to the file and map them, at `address` if there is one. */
-static void *map_more(void *address, uint64_t bytes)
+/* Where a mapping lies: in which file, and where in it. */
+struct spot {
+    uint32_t file;
+    uint64_t at;
+};
+
+/* Would the first file leave enough of its file system to others? The program may need it: Docker
+ * gives it 64 MB, for shared memory of its own. */
+static bool leaves_enough(int fd, uint64_t bytes)
+{
+    struct statvfs fs;
+    if (fstatvfs(fd, &fs) != 0)
+        return true;
+    uint64_t unit = fs.f_frsize;
+    return (uint64_t)fs.f_bavail * unit >= bytes + (uint64_t)fs.f_blocks * unit / LEFT_TO_OTHERS;
+}
+
+/* Append `bytes` to a file and map them, at `address` if there is one. MAP_FAILED if it has no room;
+ * the first one may also be spared. */
+static void *map_in(uint32_t file, void *address, uint64_t bytes, bool spare)
+{
+    uint64_t at = store.files[file].bytes;
+    if (!store.files[file].path[0] || store.files[file].closed || !is_within_limit(at + bytes))
+        return MAP_FAILED;
+    int fd = open(store.files[file].path,
+                  O_RDWR | O_CLOEXEC | O_NOFOLLOW | (file == SECOND ? O_CREAT : 0), 0600);
+    if (fd < 0)
+        return MAP_FAILED;
+    void *p = MAP_FAILED;
+    int rc;
+    do
+        rc = spare && !leaves_enough(fd, bytes) ? ENOSPC
+                                                : posix_fallocate(fd, (off_t)at, (off_t)bytes);
+    while (rc == EINTR);
+    if (rc == 0)
+        p = fm_heap_mmap(address, bytes, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | (address ? MAP_FIXED : 0), fd, (off_t)at);
+    close(fd);
+    return p;
+}
+
+/* Append `bytes` to the store and map them. Where both files have room, the first one is preferred,
+ * unless memory is scarce: its pages are memory, those of the second can be written back. */
+static void *map_more(void *address, uint64_t bytes, struct spot *ret_spot)
 {
     int saved_errno = errno;
-    int fd = is_within_limit(store.file_bytes + bytes) ? open(store.path, O_RDWR | O_CLOEXEC) : -1;
+    bool second = store.files[SECOND].path[0];
     void *p = MAP_FAILED;
-    if (fd >= 0) {
-        int rc;
-        do
-            rc = posix_fallocate(fd, (off_t)store.file_bytes, (off_t)bytes);
-        while (rc == EINTR);
-        if (rc == 0)
-            p = fm_heap_mmap(address, bytes, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | (address ? MAP_FIXED : 0), fd, (off_t)store.file_bytes);
-        close(fd);
+    ret_spot->file = FIRST;
+    if (!fm_heap.scarce || !second)
+        p = map_in(FIRST, address, bytes, second);
+    if (p == MAP_FAILED && second) {
+        ret_spot->file = SECOND;
+        p = map_in(SECOND, address, bytes, false);
+        if (p == MAP_FAILED) {
+            ret_spot->file = FIRST;
+            p = map_in(FIRST, address, bytes, false);
+        }
     }
     errno = saved_errno;
     if (p == MAP_FAILED)
         return NULL;
-    store.file_bytes += bytes;
+    ret_spot->at = store.files[ret_spot->file].bytes;
+    store.files[ret_spot->file].bytes += bytes;
     return p;
 }
 
@@ -104,18 +158,24 @@ static int reserve(void)
 static bool grow(int array, uint64_t bytes)
 {
     struct fm_heap_header *h = fm_heap.header;
+    if (FM_UNLIKELY(store.refused) && store.arrays[array].mapped < bytes) {
+        store.refused--;
+        return false;
+    }
     while (store.arrays[array].mapped < bytes) {
         uint64_t piece =
             store.arrays[array].piece ? store.arrays[array].piece * 2 : FIRST_PIECE_BYTES;
         uint64_t at = store.arrays[array].mapped, left = store.arrays[array].reserved - at;
         piece = piece > LARGEST_PIECE ? LARGEST_PIECE : piece;
         piece = piece > left ? left : piece;
-        uint64_t file_at = store.file_bytes;
+        struct spot spot;
         if (!piece || h->piece_count == FM_HEAP_PIECES ||
-            !map_more(store.arrays[array].base + at, piece))
+            !map_more(store.arrays[array].base + at, piece, &spot)) {
+            store.refused = REFUSALS;
             return false;
+        }
         h->pieces[h->piece_count] =
-            (struct fm_heap_piece){ (uint32_t)array, 0, file_at, at, piece };
+            (struct fm_heap_piece){ (uint32_t)array, spot.file, spot.at, at, piece };
         __atomic_store_n(&h->piece_count, h->piece_count + 1, __ATOMIC_RELEASE);
         store.arrays[array].mapped += piece;
         store.arrays[array].piece = piece;
@@ -127,14 +187,18 @@ static bool grow(int array, uint64_t bytes)
 
 static int create_file(void)
 {
+    char *path = store.files[FIRST].path;
     for (int n = 0; n < MAX_STORES_PER_PID; n++) {
-        int len = snprintf(store.path, sizeof store.path, "%s/%d.%d%s", fm_heap.folder,
+        int len = snprintf(path, sizeof store.files[FIRST].path, "%s/%d.%d%s", fm_heap.folder,
                            (int)getpid(), n, FM_HEAP_SUFFIX);
-        if (len < 0 || (size_t)len >= sizeof store.path)
+        if (len < 0 || (size_t)len >= sizeof store.files[FIRST].path)
             return -1;
-        int fd = open(store.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd >= 0) {
             close(fd);
+            if (fm_heap.more[0])
+                snprintf(store.files[SECOND].path, sizeof store.files[SECOND].path, "%s/%d.%d%s%s",
+                         fm_heap.more, (int)getpid(), n, FM_HEAP_SUFFIX, FM_HEAP_MORE_SUFFIX);
             return 0;
         }
         if (errno != EEXIST)
@@ -143,16 +207,27 @@ static int create_file(void)
     return -1;
 }
 
+/* The header, in the first file if there is any room: that is where it is looked for. If there is none
+ * anywhere, the empty file says so. */
 static struct fm_heap_header *map_header(void)
 {
-    store.file_bytes = 0;
+    store.files[FIRST].bytes = store.files[SECOND].bytes = 0;
+    store.files[SECOND].path[0] = '\0';
+    store.files[FIRST].closed = false;
+    store.refused = 0;
     if (create_file() < 0)
         return NULL;
-    struct fm_heap_header *h = map_more(NULL, FM_HEAP_HEADER_BYTES);
-    if (!h) {
-        unlink(store.path);
-        return NULL;
+    uint32_t file = FIRST;
+    void *p = map_in(FIRST, NULL, FM_HEAP_HEADER_BYTES, false);
+    if (p == MAP_FAILED) {
+        file = SECOND;
+        p = map_in(SECOND, NULL, FM_HEAP_HEADER_BYTES, false);
     }
+    if (p == MAP_FAILED)
+        return NULL;
+    store.files[file].bytes = FM_HEAP_HEADER_BYTES;
+    store.files[FIRST].closed = file == SECOND; /* it stays empty: by that a reader knows */
+    struct fm_heap_header *h = p;
     h->version = FM_HEAP_VERSION;
     h->pid = (uint32_t)getpid();
     h->parent_pid = (uint32_t)getppid();
@@ -168,7 +243,7 @@ static struct fm_heap_header *map_header(void)
 
 const char *fm_heap_store_path(void)
 {
-    return store.path;
+    return store.files[FIRST].path;
 }
 
 int fm_heap_store_open(void)

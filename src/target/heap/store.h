@@ -4,7 +4,8 @@
  *
  * Each array has a range of addresses of its own from the start; a piece of the file is mapped over
  * the next part of it when that is needed. The space is allocated first, so that a full file system
- * is refused here and never a SIGBUS in the program.
+ * is refused here and never a SIGBUS in the program. A second file, on disk, takes what would leave
+ * too little of the first one's file system to the program, or all but the header where memory is scarce.
  *
  * Threads: growing takes a lock. Failure: a record that cannot be had is 0.
  */
@@ -20,7 +21,7 @@ int fm_heap_store_open(void);
  * all else begins anew. */
 int fm_heap_store_reopen(void);
 
-const char *fm_heap_store_path(void);
+const char *fm_heap_store_path(void); /* of the first file */
 
 uint32_t fm_heap_store_node(uint32_t parent, uint32_t code, uint32_t offset, uint32_t thread);
 uint32_t fm_heap_store_account(uint32_t node, uint32_t thread);

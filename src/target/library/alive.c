@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,8 +13,8 @@
 #include "record/model/live_heap.h"
 #include "record/model/shed.h"
 
-/* The file as it is now; the process goes on with it meanwhile. */
-static int read_store(const char *path, struct fm_buffer *into, struct fm_error *err)
+/* A file as it is now; the process goes on with it meanwhile. */
+static int read_file(const char *path, struct fm_buffer *into, struct fm_error *err)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -36,6 +37,21 @@ static int read_store(const char *path, struct fm_buffer *into, struct fm_error 
     }
     close(fd);
     return 0;
+}
+
+/* What does not fit into the folder of the run goes on in another, to which it links, or beside it. */
+static void read_more(const char *path, struct fm_buffer *into)
+{
+    const char *slash = strrchr(path, '/');
+    struct fm_error err = FM_ERROR_INIT;
+    fm_autobuffer name = FM_BUFFER_INIT;
+    fm_buffer_addf(&name, "%.*s/more/%s%s", slash ? (int)(slash - path) : 1, slash ? path : ".",
+                   slash ? slash + 1 : path, FM_HEAP_MORE_SUFFIX);
+    if (read_file(name.data, into, &err) == 0)
+        return;
+    fm_buffer_clear(&name);
+    fm_buffer_addf(&name, "%s%s", path, FM_HEAP_MORE_SUFFIX);
+    read_file(name.data, into, &err); /* most have none */
 }
 
 static int64_t sum_of(const struct fm_profile *p, enum fm_metric metric)
@@ -97,12 +113,14 @@ int fm_alive_save(const char *path, struct fm_buffer *out, struct fm_error *err)
 {
     static const enum fm_memory_rows lists[] = { FM_ROWS_LINES, FM_ROWS_FUNCTIONS };
     struct fm_live_ending ending = { .exit_status = -1 };
-    fm_autobuffer store = FM_BUFFER_INIT;
-    if (read_store(path, &store, err) < 0)
+    fm_autobuffer store = FM_BUFFER_INIT, more = FM_BUFFER_INIT;
+    if (read_file(path, &store, err) < 0)
         return err->status;
+    read_more(path, &more);
+    struct fm_heap_files files = { store.data, store.len, more.data, more.len };
     for (size_t i = 0; i < FM_COUNT(lists); i++) {
         struct fm_profile *p = fm_profile_new();
-        if (fm_live_heap_load(p, store.data, store.len, NULL, &ending, err) < 0) {
+        if (fm_live_heap_load(p, &files, NULL, &ending, err) < 0) {
             fm_profile_free(p);
             return fm_error_context(err, "%s", path);
         }

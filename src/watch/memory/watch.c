@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "watch/memory/cgroup.h"
 #include "watch/memory/resident.h"
 #include "watch/memory/together.h"
+#include "watch/os/folder.h"
 #include "watch/os/newborn.h"
 #include "watch/os/path.h"
 #include "watch/os/procfs.h"
@@ -184,14 +186,39 @@ static void bury(struct fm_memory_watch *w, size_t at)
     forget(w, at);
 }
 
+/* The counters of a store; false while it is not ready. */
+static bool read_header(int fd, struct fm_heap_header *h)
+{
+    ssize_t bytes = offsetof(struct fm_heap_header, pieces);
+    return fd >= 0 && pread(fd, h, (size_t)bytes, 0) == bytes &&
+           memcmp(h->magic, FM_HEAP_MAGIC, sizeof h->magic) == 0 && h->version == FM_HEAP_VERSION;
+}
+
+/* The first file of the store is empty: there was no room for the header, which is in the second. */
+static void take_second(const struct fm_memory_watch *w, struct memory_watched *watched)
+{
+    char name[128];
+    struct stat st;
+    if (watched->heap < 0 || fstat(watched->heap, &st) != 0 || st.st_size)
+        return;
+    snprintf(name, sizeof name, FM_FOLDER_MORE_LINK "/%d.%u" FM_HEAP_SUFFIX FM_HEAP_MORE_SUFFIX,
+             (int)watched->pid, watched->heap_number);
+    fm_autofree char *path = fm_path_join(w->folder, name);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    close(watched->heap);
+    watched->heap = fd;
+}
+
 /* What the process has allocated; −1 while its store is not ready. */
-static int64_t read_heap(int fd)
+static int64_t read_heap(const struct fm_memory_watch *w, struct memory_watched *watched)
 {
     struct fm_heap_header h;
-    ssize_t bytes = offsetof(struct fm_heap_header, pieces);
-    if (fd < 0 || pread(fd, &h, (size_t)bytes, 0) != bytes ||
-        memcmp(h.magic, FM_HEAP_MAGIC, sizeof h.magic) != 0 || h.version != FM_HEAP_VERSION)
+    if (!read_header(watched->heap, &h)) {
+        take_second(w, watched);
         return -1;
+    }
     int64_t live = fm_sum(h.worlds[FM_HEAP_WORLD_PYTHON].live, h.worlds[FM_HEAP_WORLD_C].live);
     return live > 0 ? live : 0;
 }
@@ -203,9 +230,10 @@ static void add_known(int64_t *sum, int64_t value)
 }
 
 /* False: it has ended. */
-static bool look_at(struct memory_watched *watched, uint64_t now_ns, bool shares,
+static bool look_at(const struct fm_memory_watch *w, struct memory_watched *watched, bool shares,
                     struct fm_memory_point *sum)
 {
+    uint64_t now_ns = sum->at_ns;
     int64_t code = 0;
     int64_t rss = fm_resident_read(watched->resident, &code);
     if (rss < 0)
@@ -217,7 +245,7 @@ static bool look_at(struct memory_watched *watched, uint64_t now_ns, bool shares
         ask_names(watched);
     watched->code = code;
     struct fm_memory_point point = { .at_ns = now_ns,
-                                     .heap = read_heap(watched->heap),
+                                     .heap = read_heap(w, watched),
                                      .rss = rss,
                                      .pss = -1,
                                      .swap = -1,
@@ -264,7 +292,7 @@ void fm_memory_watch_look(struct fm_memory_watch *w)
     bool shares = w->options.shares && now_ns >= w->shares_ns;
     struct fm_memory_point sum = { FM_NONE, now_ns, -1, -1, -1, -1, -1, -1 };
     for (size_t i = 0; i < w->running.len;) {
-        if (look_at(&w->list.data[w->running.data[i]], now_ns, shares, &sum))
+        if (look_at(w, &w->list.data[w->running.data[i]], shares, &sum))
             i++;
         else
             bury(w, i);

@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -51,12 +53,27 @@ static char *make_in(const char *parent, int *ret_lock)
     return NULL;
 }
 
+static bool is_in_memory(const char *path)
+{
+    struct statfs fs;
+    return statfs(path, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+/* Where temporary files are kept; often that is memory, too, and only then the next is better. */
 static char *make_on_disk(int *ret_lock)
 {
     const char *named = getenv("TMPDIR");
-    fm_autofree char *parent = named && *named ? realpath(named, NULL) : NULL;
-    char *path = parent ? make_in(parent, ret_lock) : NULL;
-    return path ? path : make_in("/tmp", ret_lock);
+    fm_autofree char *first = named && *named ? realpath(named, NULL) : NULL;
+    const char *parents[] = { first, "/tmp", "/var/tmp" };
+    for (int any = 0; any < 2; any++)
+        for (size_t i = 0; i < FM_COUNT(parents); i++) {
+            char *path = parents[i] && is_in_memory(parents[i]) == any
+                             ? make_in(parents[i], ret_lock)
+                             : NULL;
+            if (path)
+                return path;
+        }
+    return NULL;
 }
 
 static char *make_in_memory(int *ret_lock)
@@ -119,7 +136,7 @@ int fm_folder_make(struct fm_folder *folder, struct fm_error *err)
         if (!disk)
             return fm_error_set_errno(err, FM_CANNOT_WRITE, errno,
                                       "no folder for the run can be made in " FM_FOLDER_IN_MEMORY
-                                      ", $TMPDIR or /tmp");
+                                      ", $TMPDIR, /tmp or /var/tmp");
         return 0;
     }
     if (disk)

@@ -21,7 +21,8 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* "PID.N.live", "PID.N.live.more", "PID.N.heap", "PID.N.unprofiled"; `*ret_pid` is its process. */
+/* "PID.N.live", "PID.N.heap", each with ".more" behind it, "PID.N.unprofiled"; `*ret_pid` is its
+ * process. */
 static bool is_of_process(const char *name, long *ret_pid)
 {
     char *end;
@@ -32,20 +33,25 @@ static bool is_of_process(const char *name, long *ret_pid)
         return false;
     strtol(end + 1, &end, 10);
     return strcmp(end, ".live") == 0 || strcmp(end, ".live.more") == 0 ||
-           strcmp(end, ".heap") == 0 || strcmp(end, ".unprofiled") == 0;
+           strcmp(end, ".heap") == 0 || strcmp(end, ".heap.more") == 0 ||
+           strcmp(end, ".unprofiled") == 0;
 }
 
 /* Names that launchers and processes of runs put into their folders, and nobody else. */
 static bool is_known(const char *name)
 {
     static const char *const own[] = { "run.fathom", "samples.fathom" };
+    static const char *const others[] = { FM_FOLDER_MORE_LINK, "libfathom_preload.so",
+                                          "libfathom_heap.so", "together" };
     long pid;
     for (size_t i = 0; i < FM_COUNT(own); i++)
         if (begins_with(name, own[i]) &&
             (!name[strlen(own[i])] || name[strlen(own[i])] == '.')) /* base/output.c, unfinished */
             return true;
-    return strcmp(name, FM_FOLDER_MORE_LINK) == 0 || strcmp(name, "libfathom_preload.so") == 0 ||
-           is_of_process(name, &pid);
+    for (size_t i = 0; i < FM_COUNT(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    return is_of_process(name, &pid);
 }
 
 /* Has somebody the store open for writing? A lease for reading is refused then. */
@@ -215,6 +221,7 @@ void fm_leftovers_find(struct fm_leftovers *all)
         find_in(all, FM_FOLDER_IN_MEMORY);
         find_in(all, getenv("TMPDIR"));
         find_in(all, "/tmp");
+        find_in(all, "/var/tmp");
     }
     for (size_t i = all->list.len; i > 0; i--) {
         if (!is_listed(all, i - 1))
