@@ -8,12 +8,12 @@
 /* The thread that has the event, busy until fm_event_leave(); NULL: pass it on. */
 static inline struct fm_heap_self *fm_event_enter(void)
 {
-    if (FM_UNLIKELY(fm_heap_busy) || FM_UNLIKELY(!fm_heap.header))
+    if (FM_UNLIKELY(fm_heap_busy))
+        return NULL;
+    if (FM_UNLIKELY(!*fm_heap.here) && !fm_fork_arrive())
         return NULL;
     fm_heap_busy = 1;
-    if (FM_UNLIKELY(fm_heap.forked))
-        fm_fork_begin_child();
-    struct fm_heap_self *self = fm_heap.header ? fm_threads_self() : NULL;
+    struct fm_heap_self *self = fm_threads_self();
     if (FM_LIKELY(self != NULL))
         __atomic_store_n(&self->inside, 1, __ATOMIC_RELAXED);
     else

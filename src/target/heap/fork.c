@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "target/heap/account.h"
 #include "target/heap/c_world.h"
@@ -16,12 +18,16 @@
 /* What is alive when a process forks; its header is the parent's afterwards. */
 static struct {
     int64_t live[FM_HEAP_WORLDS], blocks[FM_HEAP_WORLDS];
-    int busy;
 } at_fork;
+
+/* By the thread that forks, if it is not in the middle of our work: then it may have the locks. */
+static FM_HEAP_TLS bool holds;
 
 static void before(void)
 {
-    at_fork.busy = fm_heap_busy;
+    holds = !fm_heap_busy;
+    if (!holds)
+        return;
     fm_heap_busy = 1;
     fm_python_world_hold();
     fm_codes_hold();
@@ -38,22 +44,33 @@ static void before(void)
 
 static void release(void)
 {
+    if (!holds)
+        return;
     fm_heap_store_release();
     fm_c_world_release();
     fm_mappings_release();
     fm_codes_release();
     fm_python_world_release();
-    fm_heap_busy = at_fork.busy;
+    fm_heap_busy = 0;
+    holds = false;
 }
 
 static void in_child(void)
 {
-    fm_heap.forked = fm_heap.header != NULL;
+    /* What an interrupted event still counts, it counts in the parent's store: the header stays. */
+    *fm_heap.here = 0;
+    fm_heap.forked = holds && fm_heap.header;
     release();
 }
 
+/* Without such a page (Linux before 4.14) children that nobody tells of count in the parent's store. */
 void fm_fork_init(void)
 {
+    static uint32_t plain;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t *here = fm_heap_map(page);
+    fm_heap.here = here && madvise(here, page, MADV_WIPEONFORK) == 0 ? here : &plain;
+    *fm_heap.here = 1;
     pthread_atfork(before, release, in_child);
 }
 
@@ -80,17 +97,30 @@ static bool begin_inherited(void)
     return node != 0;
 }
 
-void fm_fork_begin_child(void)
+static void begin_child(void)
 {
     int saved_errno = errno;
     fm_heap.forked = false;
     if (fm_heap_store_reopen() == 0) {
         fm_heap.header->flags |= fm_heap.python ? FM_HEAP_PYTHON : 0;
         fm_codes_reset();
-        if (begin_inherited())
+        if (begin_inherited()) {
             fm_threads_reset();
-        else
-            fm_heap.header = NULL;
+            *fm_heap.here = 1;
+        }
     }
     errno = saved_errno;
+}
+
+bool fm_fork_arrive(void)
+{
+    if (!fm_heap.header)
+        return false;
+    fm_heap_busy = 1;
+    if (fm_heap.forked)
+        begin_child();
+    if (!*fm_heap.here)
+        fm_heap.header = NULL; /* nobody told of this child, or it has no store */
+    fm_heap_busy = 0;
+    return fm_heap.header;
 }

@@ -5,13 +5,20 @@
  * it was born with is one account there; blocks that it makes have new ones.
  *
  * Locks are held by the thread that forks while it does, so they are free in the child.
+ *
+ * A child of which pthread_atfork does not tell (clone, _Fork, or fork in a signal handler that came in
+ * the middle of our work) records nothing: its locks may be held by nobody. It is known by a page that
+ * the kernel empties in children, where `fm_heap.here` is.
  */
 #ifndef FM_HEAP_FORK_H
 #define FM_HEAP_FORK_H
 
+#include <stdbool.h>
+
+/* From now on this process records. */
 void fm_fork_init(void);
 
-/* The first event in a child. Busy is set. */
-void fm_fork_begin_child(void);
+/* An event where `here` is 0: false if it is not to be recorded. */
+bool fm_fork_arrive(void);
 
 #endif

@@ -24,7 +24,8 @@
  *   3. The record of a block goes before the block does: another thread may be given its address at
  *      once.
  *   4. Blocks that are not known (made before us, or behind our back) are passed on and counted.
- *   5. After a fork nothing shared is touched before the child has a store of its own (fork.h).
+ *   5. After a fork nothing shared is touched before the child has a store of its own, and never in a
+ *      child of which nobody told us (fork.h).
  */
 #ifndef FM_HEAP_HEAP_H
 #define FM_HEAP_HEAP_H
@@ -101,6 +102,7 @@ struct fm_heap_self {
 /* Everything, but for tables of records. Written by the constructor and, where it says so, later. */
 struct fm_heap_state {
     struct fm_heap_header *header; /* NULL: nothing is recorded */
+    uint32_t *here;                /* never NULL; 0: not in this process, see fork.h */
     bool python;                   /* Python's allocators, too, not only C's */
     bool forked;                   /* in a child that has no store of its own yet */
     bool parallel;                 /* several GILs: the Python world takes a lock, too */

@@ -7,7 +7,8 @@
 
 #include "target/heap/heap.h"
 
-struct fm_heap_state fm_heap;
+static uint32_t nowhere;
+struct fm_heap_state fm_heap = { .here = &nowhere };
 FM_HEAP_TLS struct fm_heap_self *fm_heap_self;
 FM_HEAP_TLS int fm_heap_busy;
 

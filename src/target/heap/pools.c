@@ -5,11 +5,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#define CLASSES     32 /* of 16 to 512 bytes */
-#define SLAB_BYTES  (1u << 20)
-#define LEAST_LIMIT ((uint64_t)64 << 30) /* of addresses, if there is a limit */
+#define CLASSES      32 /* of 16 to 512 bytes */
+#define SLAB_BYTES   (1u << 20)
+#define LEAST_LIMIT  ((uint64_t)1 << 30)  /* of addresses, if there is a limit */
+#define WINDOW_ABOVE ((uintptr_t)1 << 36) /* the first arena; later ones lie below it, mostly */
 
 struct fm_region **fm_regions;
+uintptr_t fm_window;
 
 /* Arrays of records are cut from slabs and used again by pools of the same class. */
 static struct {
@@ -21,9 +23,9 @@ static struct {
 void fm_pools_init(void)
 {
     struct rlimit limit;
-    size_t bytes = ((size_t)1 << (FM_ADDRESS_BITS - FM_REGION_SHIFT)) * sizeof *fm_regions;
+    size_t bytes = ((size_t)1 << (FM_WINDOW_BITS - FM_REGION_SHIFT)) * sizeof *fm_regions;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < LEAST_LIMIT)
-        return; /* a gibibyte of addresses would be missed: blocks.h will do */
+        return; /* what it takes of addresses would be missed: blocks.h will do */
     void *p = fm_heap_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     fm_regions = p == MAP_FAILED ? NULL : p;
@@ -89,9 +91,10 @@ bool fm_pool_prepare(struct fm_region *region, uintptr_t address)
 
 static struct fm_region *region_of(uintptr_t address, bool make)
 {
-    if (!fm_regions || address >> FM_ADDRESS_BITS)
+    uintptr_t at = address - fm_window;
+    if (!fm_regions || at >> FM_WINDOW_BITS)
         return NULL;
-    struct fm_region **place = &fm_regions[address >> FM_REGION_SHIFT];
+    struct fm_region **place = &fm_regions[at >> FM_REGION_SHIFT];
     if (!*place && make)
         *place = cut(sizeof **place);
     return *place;
@@ -104,8 +107,17 @@ static uintptr_t first_pool(const void *arena)
     return ((uintptr_t)arena + pool_bytes - 1) & ~(pool_bytes - 1);
 }
 
+static void open_window(uintptr_t address)
+{
+    uintptr_t end = (address + WINDOW_ABOVE) >> FM_REGION_SHIFT << FM_REGION_SHIFT;
+    uintptr_t bytes = (uintptr_t)1 << FM_WINDOW_BITS;
+    fm_window = end > bytes ? end - bytes : 0;
+}
+
 static void arena_mark(const void *arena, size_t bytes, bool begins)
 {
+    if (!fm_window && begins)
+        open_window((uintptr_t)arena);
     uintptr_t end = (uintptr_t)arena + bytes, pool_bytes = (uintptr_t)1 << FM_POOL_SHIFT;
     for (uintptr_t at = first_pool(arena); at + pool_bytes <= end; at += pool_bytes) {
         struct fm_region *region = region_of(at, begins);

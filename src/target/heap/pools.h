@@ -18,7 +18,7 @@
 #define FM_POOL_HEADER  48
 #define FM_POOL_CLASS   36 /* where the class is in the header */
 #define FM_REGION_SHIFT 20
-#define FM_ADDRESS_BITS 47
+#define FM_WINDOW_BITS  40 /* of addresses */
 #define FM_REGION_POOLS (1u << (FM_REGION_SHIFT - FM_POOL_SHIFT))
 
 struct fm_pool {
@@ -33,7 +33,9 @@ struct fm_region {
     struct fm_pool pools[FM_REGION_POOLS];
 };
 
-extern struct fm_region **fm_regions; /* by address >> FM_REGION_SHIFT; NULL: no pools */
+/* By (address - fm_window) >> FM_REGION_SHIFT: a tebibyte around the first arena. Others are rare. */
+extern struct fm_region **fm_regions; /* NULL: no pools */
+extern uintptr_t fm_window;
 
 void fm_pools_init(void);
 void fm_pools_arena_begins(const void *arena, size_t bytes);
@@ -49,8 +51,9 @@ static inline struct fm_pool *fm_pool_at(struct fm_region *region, uintptr_t add
 
 static inline struct fm_region *fm_region_at(uintptr_t address)
 {
-    return fm_regions && address >> FM_ADDRESS_BITS == 0 ? fm_regions[address >> FM_REGION_SHIFT]
-                                                         : NULL;
+    address -= fm_window;
+    return fm_regions && address >> FM_WINDOW_BITS == 0 ? fm_regions[address >> FM_REGION_SHIFT]
+                                                        : NULL;
 }
 
 static inline uint64_t *fm_pool_record(const struct fm_pool *pool, uintptr_t address)

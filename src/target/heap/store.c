@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,14 +18,17 @@
 #define LEFT_TO_OTHERS     4    /* so much of the first file system, a quarter, is the program's */
 #define REFUSALS           4096 /* refused at once after one that failed: asking is not free */
 
-/* The most of each array; numbers of accounts must fit into a record (record.h). */
-static const uint64_t reserve_bytes[FM_HEAP_ARRAYS] = {
+/* The most of each array; numbers of accounts must fit into a record (record.h). At first a small part
+ * of it is reserved: a program may limit its own addresses, and ours count. */
+static const uint64_t most_bytes[FM_HEAP_ARRAYS] = {
     [FM_HEAP_NODES] = (4u << 20) * sizeof(struct fm_heap_node),
     [FM_HEAP_ACCOUNTS] = (4u << 20) * sizeof(struct fm_heap_account),
     [FM_HEAP_DEFS] = 128u << 20,
     [FM_HEAP_THREADS] = (1u << 20) * sizeof(struct fm_heap_thread),
     [FM_HEAP_SHARES] = (4u << 20) * sizeof(struct fm_heap_share),
 };
+#define FIRST_PART 16
+#define MOST_MOVES 4 /* a range is four times as long as the one before */
 
 /* The files: in the folder of the run, and on disk for what is not to be there. */
 enum { FIRST, SECOND, FILES };
@@ -40,6 +44,10 @@ static struct {
         unsigned char *base;
         uint64_t reserved, mapped, piece; /* bytes; `piece`: of the one mapped last */
     } arrays[FM_HEAP_ARRAYS];
+    struct {
+        uintptr_t base;
+        uint64_t bytes;
+    } accounts[MOST_MOVES]; /* where they are and were, newest first */
     fm_heap_lock lock;
 } store;
 
@@ -127,31 +135,82 @@ static void *map_more(void *address, uint64_t bytes, struct spot *ret_spot)
 }
 
 /* A limit on addresses (ulimit -v) is the program's: we take a small part of it. */
-static uint64_t reserve_of(int array)
+static uint64_t most_of(int array)
 {
     struct rlimit limit;
-    uint64_t bytes = reserve_bytes[array];
+    uint64_t bytes = most_bytes[array];
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         while (bytes > limit.rlim_cur / 64 && bytes > FIRST_PIECE_BYTES)
             bytes /= 2;
     return bytes;
 }
 
-static int reserve(void)
+static void place(int array, unsigned char *base, uint64_t bytes)
+{
+    store.arrays[array].base = base;
+    store.arrays[array].reserved = bytes;
+    if (array == FM_HEAP_NODES)
+        __atomic_store_n(&fm_heap.nodes, (struct fm_heap_node *)base, __ATOMIC_RELEASE);
+    if (array == FM_HEAP_ACCOUNTS) {
+        for (int i = MOST_MOVES - 1; i > 0; i--)
+            store.accounts[i] = store.accounts[i - 1];
+        store.accounts[0].base = (uintptr_t)base;
+        store.accounts[0].bytes = bytes;
+        __atomic_store_n(&fm_heap.accounts, (struct fm_heap_account *)base, __ATOMIC_RELEASE);
+    }
+    if (array == FM_HEAP_SHARES)
+        __atomic_store_n(&fm_heap.shares, (struct fm_heap_share *)base, __ATOMIC_RELEASE);
+}
+
+static unsigned char *reserve(uint64_t bytes)
+{
+    void *p =
+        fm_heap_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static int reserve_all(void)
 {
     for (int i = 0; i < FM_HEAP_ARRAYS; i++) {
-        uint64_t bytes = reserve_of(i);
-        void *p = fm_heap_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                               -1, 0);
-        if (p == MAP_FAILED)
+        uint64_t first = most_bytes[i] / FIRST_PART, most = most_of(i);
+        unsigned char *base = reserve(first < most ? first : most);
+        if (!base)
             return -1;
-        store.arrays[i].base = p;
-        store.arrays[i].reserved = bytes;
+        place(i, base, first < most ? first : most);
     }
-    fm_heap.nodes = (struct fm_heap_node *)store.arrays[FM_HEAP_NODES].base;
-    fm_heap.accounts = (struct fm_heap_account *)store.arrays[FM_HEAP_ACCOUNTS].base;
-    fm_heap.shares = (struct fm_heap_share *)store.arrays[FM_HEAP_SHARES].base;
     return 0;
+}
+
+/* All pieces of the array once more, in another range of addresses: of a shared mapping mremap makes a
+ * second one if the first is said to have no bytes. False: they are not all there. */
+static bool map_again(int array, unsigned char *base)
+{
+    const struct fm_heap_header *h = fm_heap.header;
+    bool ok = true;
+    for (uint32_t i = 0; i < h->piece_count && ok; i++) {
+        const struct fm_heap_piece *p = &h->pieces[i];
+        if (p->array == (uint32_t)array)
+            ok = syscall(SYS_mremap, store.arrays[array].base + p->offset, 0, p->bytes,
+                         MREMAP_MAYMOVE | MREMAP_FIXED, base + p->offset) != -1;
+    }
+    return ok;
+}
+
+/* A larger range of addresses for an array. Both ranges are the same memory, so that nobody needs to
+ * hear of it who is about to use the old one, which stays. */
+static bool reserve_more(int array)
+{
+    int saved_errno = errno;
+    uint64_t most = most_of(array), bytes = store.arrays[array].reserved * 4;
+    bytes = bytes < most ? bytes : most;
+    unsigned char *base = bytes > store.arrays[array].reserved ? reserve(bytes) : NULL;
+    bool ok = base && map_again(array, base);
+    if (ok)
+        place(array, base, bytes);
+    else if (base)
+        fm_heap_unmap(base, bytes);
+    errno = saved_errno;
+    return ok;
 }
 
 /* Make the array at least `bytes` long. */
@@ -165,7 +224,10 @@ static bool grow(int array, uint64_t bytes)
     while (store.arrays[array].mapped < bytes) {
         uint64_t piece =
             store.arrays[array].piece ? store.arrays[array].piece * 2 : FIRST_PIECE_BYTES;
-        uint64_t at = store.arrays[array].mapped, left = store.arrays[array].reserved - at;
+        uint64_t at = store.arrays[array].mapped;
+        if (at == store.arrays[array].reserved && !reserve_more(array))
+            return false;
+        uint64_t left = store.arrays[array].reserved - at;
         piece = piece > LARGEST_PIECE ? LARGEST_PIECE : piece;
         piece = piece > left ? left : piece;
         struct spot spot;
@@ -248,7 +310,7 @@ const char *fm_heap_store_path(void)
 
 int fm_heap_store_open(void)
 {
-    if (reserve() < 0)
+    if (reserve_all() < 0)
         return -1;
     fm_heap.header = map_header();
     return fm_heap.header ? 0 : -1;
@@ -324,13 +386,24 @@ uint32_t fm_heap_store_account(uint32_t node, uint32_t thread)
     return number;
 }
 
+uint32_t fm_heap_store_number(const struct fm_heap_account *account)
+{
+    for (int i = 0; i < MOST_MOVES; i++) {
+        uintptr_t at = (uintptr_t)account - store.accounts[i].base;
+        if (at < store.accounts[i].bytes)
+            return (uint32_t)(at / sizeof *account);
+    }
+    return 0;
+}
+
 struct fm_heap_thread *fm_heap_store_thread(uint32_t *ret_number)
 {
-    struct fm_heap_thread *threads = (void *)store.arrays[FM_HEAP_THREADS].base;
+    struct fm_heap_thread *threads = NULL;
     fm_heap_lock_take(&store.lock);
     uint64_t number = fm_heap.header->used[FM_HEAP_THREADS];
     bool ok = grow(FM_HEAP_THREADS, (number + 1) * sizeof *threads);
     if (ok) {
+        threads = (struct fm_heap_thread *)(void *)store.arrays[FM_HEAP_THREADS].base;
         threads[number].start_ns = now_ns(CLOCK_MONOTONIC);
         threads[number].threads = 1;
         fm_heap.header->used[FM_HEAP_THREADS] = number + 1;

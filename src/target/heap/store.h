@@ -1,11 +1,13 @@
 /*
  * The file in which the process keeps its accounts (capture/live_heap.h): its arrays grow in place,
- * so that numbers stay indices and nothing ever moves.
+ * so that numbers stay indices, and what somebody has a pointer to stays there.
  *
  * Each array has a range of addresses of its own from the start; a piece of the file is mapped over
- * the next part of it when that is needed. The space is allocated first, so that a full file system
- * is refused here and never a SIGBUS in the program. A second file, on disk, takes what would leave
- * too little of the first one's file system to the program, or all but the header where memory is scarce.
+ * the next part of it when that is needed. If the range is too short, all pieces are mapped a second
+ * time in a longer one: the same memory at two addresses. The space is allocated first, so that a full
+ * file system is refused here and never a SIGBUS in the program. A second file, on disk, takes what would
+ * leave too little of the first one's file system to the program, or all but the header where memory is
+ * scarce.
  *
  * Threads: growing takes a lock. Failure: a record that cannot be had is 0.
  */
@@ -25,6 +27,7 @@ const char *fm_heap_store_path(void); /* of the first file */
 
 uint32_t fm_heap_store_node(uint32_t parent, uint32_t code, uint32_t offset, uint32_t thread);
 uint32_t fm_heap_store_account(uint32_t node, uint32_t thread);
+uint32_t fm_heap_store_number(const struct fm_heap_account *account);
 struct fm_heap_thread *fm_heap_store_thread(uint32_t *ret_number);
 
 /* Room for so many bytes of definitions, to be filled and then committed under the same lock that the

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "target/heap/account.h"
+#include "target/heap/store.h"
 
 struct fm_heap_run fm_together_nobody = { .epoch = 1 };
 
@@ -106,7 +107,7 @@ void fm_together_leave(enum fm_heap_left left)
 {
     struct fm_heap_header *h = fm_heap.header;
     /* A child of vfork, or of fork without a store of its own, has this header, too. */
-    if (!h || fm_heap.forked || h->pid != (uint32_t)getpid())
+    if (!*fm_heap.here || h->pid != (uint32_t)getpid())
         return;
     fm_heap_lock_take(&telling);
     if (h->left != FM_HEAP_LEFT) {
@@ -120,7 +121,7 @@ void fm_together_leave(enum fm_heap_left left)
 
 void fm_together_touch(const struct fm_heap_account *account)
 {
-    struct fm_heap_share *share = &fm_heap.shares[account - fm_heap.accounts];
+    struct fm_heap_share *share = &fm_heap.shares[fm_heap_store_number(account)];
     int64_t gone = __atomic_load_n(&fm_heap.run->gone, __ATOMIC_RELAXED);
     if (FM_UNLIKELY(gone != __atomic_load_n(&gone_seen, __ATOMIC_RELAXED)))
         see_gone(fm_heap.run, gone);

@@ -12,7 +12,7 @@
 void fm_types_object(const char *object, const void *type)
 {
     struct fm_heap_self *self = fm_heap_self;
-    if (!self || fm_heap_busy || fm_heap.forked || !fm_heap.header || !fm_heap.has_layout)
+    if (!self || fm_heap_busy || !*fm_heap.here || !fm_heap.has_layout)
         return;
     struct fm_heap_last last = self->last;
     self->last.block = NULL;
