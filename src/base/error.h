@@ -32,7 +32,8 @@
     X(FM_NOT_READY,      -13,   14, "the Python in the process is not initialised, or is ending")   \
     X(FM_FORBIDDEN,      -14,   15, "the process may not be read")                                 \
     X(FM_NO_MEMORY,      -15,   16, "memory is exhausted")                                         \
-    X(FM_OVER_LIMIT,     -16,   17, "more than a limit that was asked for")
+    X(FM_OVER_LIMIT,     -16,   17, "more than a limit that was asked for")                        \
+    X(FM_ENDED,          -20,   21, "the run was ended: it passed the limit that was asked for")
 /* clang-format on */
 
 enum fm_status {

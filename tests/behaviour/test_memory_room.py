@@ -8,6 +8,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import groups
 import launch
 import pytest
 import recordings
@@ -150,36 +151,12 @@ def test_a_run_that_was_cut_off_is_merged_or_removed(python, app, room, then):
     assert done.returncode == 0, done.stderr
 
 
-def group_with(limit):
-    """A control group of that limit, and the file that takes processes in."""
-    for parent, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-        group = Path(parent) / f"fathom-test-{os.getpid()}"
-        try:
-            group.mkdir()
-            (group / file).write_text(str(limit))
-            return group
-        except OSError:
-            if group.exists():
-                group.rmdir()
-    pytest.skip("no control group can be made here")
-
-
 def test_where_memory_is_scarce_the_store_is_on_disk(python, app, room):
     roomy, disk = room("roomy", "200m"), app.parent / "disk"
     disk.mkdir()
-    group = group_with(1 << 30)
     output = app.parent / "o.fathom"
-    try:
-        done = launch.plain("sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', group, launch.FATHOM, "run", "--memory",
-                            "-q", "--python", python, "-o", output, app, roomy, disk,
-                            env=dict(os.environ, FATHOM_TMPDIR=f"{roomy}:{disk}"))
-    finally:
-        for _ in range(100):
-            try:
-                group.rmdir()
-                break
-            except OSError:
-                time.sleep(0.05)
+    done = groups.run(1 << 30, launch.FATHOM, "run", "--memory", "-q", "--python", python, "-o", output, app, roomy, disk,
+                      env=dict(os.environ, FATHOM_TMPDIR=f"{roomy}:{disk}"))
     assert done.returncode == 0, done.stderr
     assert f"heap={HEADER}" in done.stdout and "heap.more=" in done.stdout
     assert KEPT <= kept(recordings.report(output, "--memory")) <= KEPT + LIST

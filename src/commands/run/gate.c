@@ -62,12 +62,13 @@ static void add_stack(struct fm_buffer *line, const struct fm_profile *p, uint32
     }
 }
 
-static void name_guilty(const struct fm_profile *p, uint32_t process)
+void fm_run_gate_name_guilty(const struct fm_profile *p, uint32_t process)
 {
     FM_VEC(struct guilty) all = { 0 };
+    bool together = process == FM_NONE && p->columns[FM_METRIC_TOGETHER].data;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
-        int64_t bytes = fm_profile_value(p, FM_METRIC_PEAK, i);
-        if (bytes > 0 && process_of(p, i) == process)
+        int64_t bytes = fm_profile_value(p, together ? FM_METRIC_TOGETHER : FM_METRIC_PEAK, i);
+        if (bytes > 0 && (process == FM_NONE || process_of(p, i) == process))
             fm_vec_push(&all, ((struct guilty){ i, bytes }));
     }
     if (all.len)
@@ -99,6 +100,6 @@ int fm_run_gate(const struct fm_profile *p, int64_t limit)
                  "fathom run: process %u had %s of memory at its peak, more than %s; most of it by",
                  p->processes.data[worst].pid, fm_number_bytes(peak, peaks[worst]),
                  fm_number_bytes(most, limit));
-    name_guilty(p, worst);
+    fm_run_gate_name_guilty(p, worst);
     return fm_status_exit(FM_OVER_LIMIT);
 }

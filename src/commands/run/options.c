@@ -34,6 +34,7 @@ static const char help[] =
     "                  or malloc (the C library's alone; costs less)\n"
     "  --types         with --memory: also of which types the objects are (CPython 3.13 and later)\n"
     "  --fail-above SIZE   with --memory: status 17 if a process had more at its peak; 200M, 1.5G\n"
+    "  --limit SIZE    with --memory: end the program when its processes have more allocated; status 21\n"
     "  --rss           resident memory over time, of every process of the run, from outside; --memory\n"
     "                  has it, too. fathom plot draws it\n"
     "  --pss           … with what is theirs of shared memory, and swap\n"
@@ -156,6 +157,11 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
             return fm_verb_usage("run", "--fail-above: %s", err.text);
         return -1;
     }
+    if (fm_option_value("--limit", words, at, &value)) {
+        if (fm_run_gate_parse(&options->limit, value ? value : "", &err) < 0)
+            return fm_verb_usage("run", "--limit: %s", err.text);
+        return -1;
+    }
     if (fm_option_flag("--types", words, at)) {
         options->types = true;
         return -1;
@@ -208,6 +214,8 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
         return fm_verb_usage("run", "--split-lines goes with --lines");
     if (options->fail_above && !options->memory)
         return fm_verb_usage("run", "--fail-above goes with --memory");
+    if (options->limit && !options->memory)
+        return fm_verb_usage("run", "--limit goes with --memory");
     if (options->types && (!options->memory || strcmp(options->memory, "malloc") == 0))
         return fm_verb_usage("run", "--types goes with --memory");
     if (!options->calls && !options->lines && !options->c_calls)

@@ -9,6 +9,7 @@
  *
  * What goes to the user goes to stderr, after the program has ended.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 #include "commands/run/curve.h"
 #include "commands/run/environment.h"
 #include "commands/run/gate.h"
+#include "commands/run/limit.h"
 #include "commands/run/lines.h"
 #include "commands/run/options.h"
 #include "commands/run/output.h"
@@ -58,6 +60,7 @@ struct run {
     struct fm_run_output output;
     struct fm_run_samples samples;
     struct fm_memory_watch *memory; /* NULL: not asked for */
+    struct fm_run_limit limit;
     struct fm_profile *facts;
     struct fm_memory_undo undo; /* until the program runs */
     uint64_t start_ns;
@@ -120,8 +123,14 @@ static int prepare(struct run *run, struct fm_error *err)
     fm_memory_undo_add(&run->undo);
     if (fm_folder_make(&run->folder, err) < 0 || prepare_environment(run, err) < 0)
         return FM_RUN_OWN_FAILURE;
-    if (run->options.memory)
-        fm_together_make(run->folder.path); /* a run can do without */
+    /* A run can do without, unless it has a limit. */
+    if (run->options.memory && fm_together_make(run->folder.path, run->options.limit) < 0 &&
+        run->options.limit) {
+        fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "the limit cannot be kept: %s",
+                           run->folder.path);
+        return FM_RUN_OWN_FAILURE;
+    }
+    run->limit = (struct fm_run_limit){ .bytes = run->options.limit, .folder = run->folder.path };
     fm_relay_mark(&run->relay);
     char **entries = run->environment.entries ? run->environment.entries : environ;
     if (fm_spawn_make(&run->spawn, run->command.file, run->command.argv, entries, &run->relay,
@@ -165,6 +174,7 @@ static void on_due(void *data)
     uint64_t now_ns = fm_clock_ns();
     if (fm_memory_watch_due_ns(run->memory) <= now_ns)
         fm_memory_watch_look(run->memory);
+    fm_run_limit_look(&run->limit, run->memory);
     if (fm_run_samples_due_ns(&run->samples) <= now_ns)
         fm_run_samples_save(&run->samples, &err); /* tried again at the end */
 }
@@ -213,6 +223,7 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     run->samples.memory = run->memory;
     struct fm_run_meanwhile meanwhile = { due_ns, on_due, on_flush, run };
     *ret_wait_status = fm_run_wait(&run->relay, &run->watch, run->spawn.pid, &meanwhile);
+    fm_run_limit_end(&run->limit, run->memory, &run->watch);
     return 0;
 }
 
@@ -244,6 +255,8 @@ static struct fm_profile *join(struct run *run, struct fm_error *err)
     fm_profile_free(sampled);
     if (p)
         fm_run_curve_gather(run->memory, p, run->spawn.pid, run->exit_status);
+    if (p)
+        fm_run_limit_note(&run->limit, p);
     if (p && run->options.redact)
         fm_redact(p);
     if (p && run->options.lines)
@@ -357,7 +370,9 @@ static int finish(struct run *run)
     else
         keep_samples(run);
     report(run, p, running);
-    int status = run->options.fail_above ? fm_run_gate(p, run->options.fail_above) : 0;
+    int status = fm_run_limit_report(&run->limit, p);
+    if (!status && run->options.fail_above)
+        status = fm_run_gate(p, run->options.fail_above);
     fm_profile_free(p);
     return status;
 }
@@ -417,8 +432,11 @@ int fm_verb_run(int argc, char **argv)
     }
     run.exit_status = fm_exit_status_of_wait(wait_status);
     int not_written = finish(&run);
+    bool ended = run.limit.passed_ns;
     release(&run);
     fflush(NULL);
+    if (ended) /* by us: how it took that is not the point */
+        return not_written;
     if (WIFSIGNALED(wait_status))
         fm_relay_die(WTERMSIG(wait_status));
     status = fm_exit_status_of_wait(wait_status);

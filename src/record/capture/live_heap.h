@@ -163,7 +163,7 @@ enum fm_heap_left {
  */
 #define FM_HEAP_RUN_FILE    "together"
 #define FM_HEAP_RUN_MAGIC   "FATHOMTG"
-#define FM_HEAP_RUN_VERSION 1
+#define FM_HEAP_RUN_VERSION 2
 #define FM_HEAP_TELL_BYTES  (16 << 10)
 
 struct fm_heap_run {
@@ -176,7 +176,9 @@ struct fm_heap_run {
     uint32_t epoch, rising;
     int64_t alone_peak; /* when the second joined: until then it was the first one's own */
     uint32_t members;   /* processes that joined, in all */
-    uint32_t unused;
+    /* Who passed the limit, and the sum then. It is asked to end; 0: nobody, or there is no limit. */
+    uint32_t passed_by;
+    int64_t limit, passed_sum;
 };
 
 _Static_assert(sizeof(struct fm_heap_run) == 192, "three cache lines");

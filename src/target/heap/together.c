@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,8 @@
 
 #include "target/heap/account.h"
 #include "target/heap/store.h"
+
+#define LAST_WORDS_BYTES ((int64_t)32 << 20)
 
 struct fm_heap_run fm_together_nobody = { .epoch = 1 };
 
@@ -69,8 +72,23 @@ static void see_gone(struct fm_heap_run *run, int64_t gone)
         fall(run);
 }
 
-/* The process has so much more, or less. With the lock. */
-static void contribute(struct fm_heap_header *h, int64_t bytes)
+/* The run has more than it may. The first that sees it notes that, so that the launcher ends the others,
+ * and ends itself, in order if it can: what is alive now stays what is recorded. A program that goes on
+ * all the same gets some room for its last words. */
+static void pass_limit(struct fm_heap_run *run, int64_t sum, int64_t limit)
+{
+    uint32_t nobody = 0, me = (uint32_t)getpid();
+    if (__atomic_compare_exchange_n(&run->passed_by, &nobody, me, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED)) {
+        __atomic_store_n(&run->passed_sum, sum, __ATOMIC_RELEASE);
+        kill((pid_t)me, SIGTERM);
+    } else if (sum > limit + limit / 4 && sum - limit > LAST_WORDS_BYTES) {
+        kill((pid_t)me, SIGKILL);
+    }
+}
+
+/* The process has so much more, or less: what all have together now. With the lock. */
+static int64_t contribute(struct fm_heap_header *h, int64_t bytes)
 {
     struct fm_heap_run *run = fm_heap.run;
     h->contributed += bytes;
@@ -80,17 +98,24 @@ static void contribute(struct fm_heap_header *h, int64_t bytes)
         rise(run, sum);
     else if (bytes < 0)
         fall(run);
+    return sum;
 }
 
 void fm_together_tell(struct fm_heap_header *h)
 {
+    int64_t sum = 0, limit = __atomic_load_n(&fm_heap.run->limit, __ATOMIC_RELAXED);
     fm_heap_lock_take(&telling);
     if (h->left != FM_HEAP_LEFT) {
         h->left = FM_HEAP_STAYS; /* it did not execute anything, after all */
         __atomic_store_n(&h->told, fm_heap_live(h), __ATOMIC_RELAXED);
-        contribute(h, own_live(h) - h->contributed);
+        sum = contribute(h, own_live(h) - h->contributed);
     }
     fm_heap_lock_give(&telling);
+    if (FM_UNLIKELY(limit > 0 && sum > limit)) {
+        int saved_errno = errno;
+        pass_limit(fm_heap.run, sum, limit);
+        errno = saved_errno;
+    }
 }
 
 void fm_together_join(void)

@@ -132,12 +132,14 @@ static int open_in(const char *folder, const char *name)
 void fm_cgroup_open_at(struct fm_cgroup *g, const char *mount, const char *path, bool first_version)
 {
     char folder[PATH_MAX];
-    *g = (struct fm_cgroup){ .usage = -1, .events = -1, .first_version = first_version };
+    *g =
+        (struct fm_cgroup){ .usage = -1, .events = -1, .stat = -1, .first_version = first_version };
     size_t least = strlen(mount);
     if (snprintf(folder, sizeof folder, "%s%s", mount, path) >= (int)sizeof folder ||
         strstr(path, "/.."))
         return; /* a process of another name space may be outside of what we see */
     g->usage = open_in(folder, first_version ? "memory.usage_in_bytes" : "memory.current");
+    g->stat = open_in(folder, "memory.stat");
     g->events = open_in(folder, first_version ? "memory.oom_control" : "memory.events");
     for (;;) {
         int fd = open_in(folder, first_version ? "memory.limit_in_bytes" : "memory.max");
@@ -155,7 +157,7 @@ void fm_cgroup_open(struct fm_cgroup *g, pid_t pid)
     struct fm_buffer groups = FM_BUFFER_INIT, mounts = FM_BUFFER_INIT;
     char *mount = NULL, *path = NULL;
     bool first_version = false;
-    *g = (struct fm_cgroup){ .usage = -1, .events = -1 };
+    *g = (struct fm_cgroup){ .usage = -1, .events = -1, .stat = -1 };
     if (fm_procfs_read_of(pid, "cgroup", FILE_BYTES, &groups) == 0 &&
         fm_procfs_read("/proc/self/mountinfo", MOUNTS_BYTES, &mounts) == 0 &&
         fm_cgroup_find(fm_buffer_text(&groups), fm_buffer_text(&mounts), &mount, &path,
@@ -173,10 +175,12 @@ void fm_cgroup_close(struct fm_cgroup *g)
         close(g->usage);
     if (g->events >= 0)
         close(g->events);
+    if (g->stat >= 0)
+        close(g->stat);
     for (size_t i = 0; i < g->limits.len; i++)
         close(g->limits.data[i]);
     fm_vec_release(&g->limits);
-    *g = (struct fm_cgroup){ .usage = -1, .events = -1 };
+    *g = (struct fm_cgroup){ .usage = -1, .events = -1, .stat = -1 };
 }
 
 int64_t fm_cgroup_usage(const struct fm_cgroup *g)
@@ -199,6 +203,16 @@ int64_t fm_cgroup_kills(const struct fm_cgroup *g)
 {
     char text[FILE_BYTES];
     return read_at_start(g->events, text, sizeof text) > 0 ? field_in(text, "oom_kill") : -1;
+}
+
+int64_t fm_cgroup_cache(const struct fm_cgroup *g)
+{
+    char text[FILE_BYTES];
+    if (read_at_start(g->stat, text, sizeof text) <= 0)
+        return -1;
+    int64_t active = field_in(text, g->first_version ? "total_active_file" : "active_file");
+    int64_t inactive = field_in(text, g->first_version ? "total_inactive_file" : "inactive_file");
+    return active < 0 || inactive < 0 ? -1 : active + inactive;
 }
 
 int64_t fm_machine_kills(void)

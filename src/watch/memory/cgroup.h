@@ -17,6 +17,7 @@
 
 struct fm_cgroup {
     int usage, events;  /* descriptors; −1: not there */
+    int stat;           /* … */
     FM_VEC(int) limits; /* of the group and its parents */
     bool first_version;
 };
@@ -32,6 +33,7 @@ void fm_cgroup_close(struct fm_cgroup *g);
 int64_t fm_cgroup_usage(const struct fm_cgroup *g); /* bytes; −1: not known */
 int64_t fm_cgroup_limit(const struct fm_cgroup *g); /* bytes; −1: none, or not known */
 int64_t fm_cgroup_kills(const struct fm_cgroup *g); /* so far; −1: not known */
+int64_t fm_cgroup_cache(const struct fm_cgroup *g); /* of its usage: of files; −1: not known */
 
 /* The same of the whole machine. */
 int64_t fm_machine_kills(void);

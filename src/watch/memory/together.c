@@ -12,9 +12,9 @@
 #include "record/capture/live_heap.h"
 #include "watch/os/path.h"
 
-int fm_together_make(const char *folder)
+int fm_together_make(const char *folder, int64_t limit)
 {
-    struct fm_heap_run run = { .version = FM_HEAP_RUN_VERSION, .epoch = 1 };
+    struct fm_heap_run run = { .version = FM_HEAP_RUN_VERSION, .epoch = 1, .limit = limit };
     memcpy(run.magic, FM_HEAP_RUN_MAGIC, sizeof run.magic);
     fm_autofree char *path = fm_path_join(folder, FM_HEAP_RUN_FILE);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -31,6 +31,21 @@ int fm_together_make(const char *folder)
 static bool read_at(int fd, void *bytes, size_t len, size_t at)
 {
     return pread(fd, bytes, len, (off_t)at) == (ssize_t)len;
+}
+
+bool fm_together_passed(const char *folder, uint32_t *ret_pid, int64_t *ret_sum)
+{
+    struct fm_heap_run run;
+    fm_autofree char *path = fm_path_join(folder, FM_HEAP_RUN_FILE);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool whole = fd >= 0 && read_at(fd, &run, sizeof run, 0);
+    if (fd >= 0)
+        close(fd);
+    if (!whole || !run.passed_by)
+        return false;
+    *ret_pid = run.passed_by;
+    *ret_sum = run.passed_sum > run.limit ? run.passed_sum : run.peak;
+    return true;
 }
 
 static void write_at(int fd, const void *bytes, size_t len, size_t at)

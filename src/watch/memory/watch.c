@@ -33,6 +33,7 @@
 #define INTERVAL_NS  10000000u
 #define SHARES_NS    100000000u  /* between two rounds of shares, at least */
 #define LIMIT_NS     1000000000u /* how often a limit is looked up */
+#define NEAR_PERCENT 95          /* of its limit: then a group is close to it */
 #define COST_SHARE   100u        /* looks take at most that part of the time */
 #define WAKE_MOST_NS 100000u /* of the time between two looks, what counts as waking up for one */
 /* Processes that are in a profile for their memory only: those that reached this part of the run's
@@ -48,6 +49,7 @@ struct memory_watched {
     uint64_t first_ns, last_ns; /* looks */
     int resident, heap;         /* descriptors, −1 if there is none */
     unsigned heap_number;       /* PID.N.heap */
+    bool asked;                 /* to end */
     int64_t code;               /* bytes of the program's code */
     char *exe, *command;
     struct fm_curve curve;
@@ -64,6 +66,8 @@ struct fm_memory_watch {
     struct fm_curve sum;
     struct fm_cgroup group;
     int64_t limit, kills, machine_kills;
+    int64_t near,
+        near_limit; /* the most that the group had when it was close to its limit; 0: never */
     uint64_t due_ns, limit_ns, shares_ns;
     uint64_t cpu_ns; /* of this thread, when the last look was over */
 };
@@ -269,6 +273,14 @@ static void look_at_group(struct fm_memory_watch *w, struct fm_memory_point *sum
     }
     sum->limit = w->limit;
     sum->group = fm_cgroup_usage(&w->group);
+    if (w->limit <= 0 || sum->group < w->limit / 100 * NEAR_PERCENT || sum->group <= w->near)
+        return;
+    /* What is cached of files can be given up at once, and fills every group in time. */
+    int64_t cache = fm_cgroup_cache(&w->group), needed = sum->group - (cache > 0 ? cache : 0);
+    if (needed >= w->limit / 100 * NEAR_PERCENT && needed > w->near) {
+        w->near = needed;
+        w->near_limit = w->limit;
+    }
 }
 
 /* When to look again: what the last one cost, with waking up for it, is a hundredth of the time. */
@@ -363,6 +375,22 @@ void fm_memory_watch_free(struct fm_memory_watch *w)
 uint64_t fm_memory_watch_due_ns(const struct fm_memory_watch *w)
 {
     return w ? w->due_ns : UINT64_MAX;
+}
+
+void fm_memory_watch_ask(struct fm_memory_watch *w, pid_t except)
+{
+    for (size_t i = 0; i < w->running.len; i++) {
+        struct memory_watched *watched = &w->list.data[w->running.data[i]];
+        if (!watched->asked && watched->pid != except)
+            kill(watched->pid, SIGTERM);
+        watched->asked = true;
+    }
+}
+
+void fm_memory_watch_kill(const struct fm_memory_watch *w)
+{
+    for (size_t i = 0; i < w->running.len; i++)
+        kill(w->list.data[w->running.data[i]].pid, SIGKILL);
 }
 
 bool fm_memory_watch_is_over(const struct fm_memory_watch *w)
@@ -477,6 +505,13 @@ void fm_memory_watch_note_kills(const struct fm_memory_watch *w, struct fm_profi
     bool group = w->kills >= 0 && kills > w->kills;
     bool machine = w->kills < 0 && w->machine_kills >= 0 && fm_machine_kills() > w->machine_kills;
     char text[256];
+    if (w->near) {
+        snprintf(text, sizeof text,
+                 "its control group had %.1f MiB, without what is cached of files, of the %.1f MiB "
+                 "that it may have",
+                 (double)w->near / 1048576, (double)w->near_limit / 1048576);
+        fm_profile_note(p, FM_NONE, "near-limit", 1, text);
+    }
     for (uint32_t i = 0; i < p->processes.len && (group || machine); i++) {
         if (p->processes.data[i].exit_status != 128 + SIGKILL)
             continue;

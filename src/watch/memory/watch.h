@@ -42,6 +42,10 @@ void fm_memory_watch_free(struct fm_memory_watch *w); /* NULL: nothing */
 uint64_t fm_memory_watch_due_ns(const struct fm_memory_watch *w);
 void fm_memory_watch_look(struct fm_memory_watch *w);
 
+/* Ask all processes that ran at the last look to end (SIGTERM), each once, but for `except`. */
+void fm_memory_watch_ask(struct fm_memory_watch *w, pid_t except);
+void fm_memory_watch_kill(const struct fm_memory_watch *w); /* all of them: SIGKILL */
+
 /* Have all processes ended? */
 bool fm_memory_watch_is_over(const struct fm_memory_watch *w);
 
@@ -52,7 +56,8 @@ bool fm_memory_watch_is_over(const struct fm_memory_watch *w);
 void fm_memory_watch_gather(struct fm_memory_watch *w, struct fm_profile *p);
 
 /* A note of kind "out-of-memory" for each process of `p` that was ended by SIGKILL, if the kernel
- * killed processes of the group, or of a machine without such groups, since the beginning. */
+ * killed processes of the group, or of a machine without such groups, since the beginning. One of kind
+ * "near-limit" if the group was close to it. */
 void fm_memory_watch_note_kills(const struct fm_memory_watch *w, struct fm_profile *p);
 
 #endif
