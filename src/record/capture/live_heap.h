@@ -179,6 +179,8 @@ struct fm_heap_run {
     /* Who passed the limit, and the sum then. It is asked to end; 0: nobody, or there is no limit. */
     uint32_t passed_by;
     int64_t limit, passed_sum;
+    uint32_t teller; /* pid of who changes the sum now; 0: nobody */
+    uint32_t unused;
 };
 
 _Static_assert(sizeof(struct fm_heap_run) == 192, "three cache lines");

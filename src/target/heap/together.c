@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,29 +48,49 @@ static int64_t own_live(const struct fm_heap_header *h)
     return live;
 }
 
-static void rise(struct fm_heap_run *run, int64_t sum)
+/* Has the other one been killed, or stopped, between two instructions? It is waited for only so long
+ * that everybody else would be done. */
+static bool is_gone(uint32_t teller, unsigned yields)
 {
-    int64_t peak = __atomic_load_n(&run->peak, __ATOMIC_RELAXED);
-    while (sum > peak && !__atomic_compare_exchange_n(&run->peak, &peak, sum, true,
-                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
-    __atomic_store_n(&run->rising, 1, __ATOMIC_RELAXED);
+    return yields > 10000 || (yields % 64 == 63 && kill((pid_t)teller, 0) < 0 && errno == ESRCH);
 }
 
+/* Of all processes this one changes the sum; see together.h. */
+static void take_run(struct fm_heap_run *run)
+{
+    int saved_errno = errno;
+    uint32_t me = fm_heap.header->pid, teller = 0;
+    for (unsigned yields = 0; !__atomic_compare_exchange_n(&run->teller, &teller, me, false,
+                                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+         yields++) {
+        sched_yield();
+        if (!is_gone(teller, yields))
+            teller = 0;
+    }
+    errno = saved_errno;
+}
+
+static void give_run(struct fm_heap_run *run)
+{
+    __atomic_store_n(&run->teller, 0, __ATOMIC_RELEASE);
+}
+
+/* The sum is no longer at its highest, if it was. */
 static void fall(struct fm_heap_run *run)
 {
-    if (__atomic_load_n(&run->rising, __ATOMIC_RELAXED) &&
-        __atomic_exchange_n(&run->rising, 0, __ATOMIC_ACQ_REL))
-        __atomic_add_fetch(&run->epoch, 1, __ATOMIC_RELAXED);
+    if (run->rising)
+        __atomic_store_n(&run->epoch, run->epoch + 1, __ATOMIC_RELAXED);
+    run->rising = 0;
 }
 
-/* Processes were killed: if the sum was at its highest, that is over. */
+/* Processes were killed: what they had is no part of the sum. */
 static void see_gone(struct fm_heap_run *run, int64_t gone)
 {
+    take_run(run);
     __atomic_store_n(&gone_seen, gone, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&run->live, __ATOMIC_RELAXED) - gone <
-        __atomic_load_n(&run->peak, __ATOMIC_RELAXED))
+    if (run->live - gone < run->peak)
         fall(run);
+    give_run(run);
 }
 
 /* The run has more than it may. The first that sees it notes that, so that the launcher ends the others,
@@ -87,17 +108,21 @@ static void pass_limit(struct fm_heap_run *run, int64_t sum, int64_t limit)
     }
 }
 
-/* The process has so much more, or less: what all have together now. With the lock. */
+/* The process has so much more, or less: what all have together now. With the lock of the process. */
 static int64_t contribute(struct fm_heap_header *h, int64_t bytes)
 {
     struct fm_heap_run *run = fm_heap.run;
     h->contributed += bytes;
-    int64_t sum = __atomic_add_fetch(&run->live, bytes, __ATOMIC_RELAXED) -
-                  __atomic_load_n(&run->gone, __ATOMIC_RELAXED);
-    if (sum > __atomic_load_n(&run->peak, __ATOMIC_RELAXED))
-        rise(run, sum);
-    else if (bytes < 0)
+    take_run(run);
+    __atomic_store_n(&run->live, run->live + bytes, __ATOMIC_RELAXED);
+    int64_t sum = run->live - __atomic_load_n(&run->gone, __ATOMIC_RELAXED);
+    if (sum > run->peak) {
+        __atomic_store_n(&run->peak, sum, __ATOMIC_RELAXED);
+        run->rising = 1;
+    } else if (bytes < 0) {
         fall(run);
+    }
+    give_run(run);
     return sum;
 }
 

@@ -8,7 +8,11 @@
  * What a child of fork was born with is not counted again in it: the system keeps it once, until one
  * of them writes to it.
  *
- * Threads: telling takes a lock, within which nothing else is taken.
+ * Sum, peak and epoch change together or the shares are wrong: if one process saw that the sum falls,
+ * and another went on before the new epoch stood, what that one had would not be noted. So one of all
+ * processes at a time changes them, and who is killed while it does is not waited for.
+ *
+ * Threads: telling takes a lock of the process, then the run's, within which nothing else is taken.
  */
 #ifndef FM_HEAP_TOGETHER_H
 #define FM_HEAP_TOGETHER_H
