@@ -241,7 +241,6 @@ def test_memray_stats(converted):
     ("allocator,num_allocations,size,tid,thread_name,stack_trace\nMALLOC,x,1,1,0x1,f;a;1\n", "row 1 has no number"),
     ('{"costs":[{"description":"Memory"}],"events":[{"callchain":[3],"cost":[1]}],"functions":[]}',
      "a function that is not there"),
-    ("memray\0\x0d", "only the memray that wrote it can read"),
 ])
 def test_memray_damaged(tmp_path, text, words):
     (tmp_path / "x").write_text(text)

@@ -72,6 +72,11 @@ static inline unsigned fm_heap_size_bucket(uint64_t bytes)
     return octave * 2 + (unsigned)(bytes >> (octave - 1) & 1);
 }
 
+static inline unsigned fm_heap_life_bucket(uint32_t age)
+{
+    return age ? 32 - (unsigned)__builtin_clz(age) : 0;
+}
+
 /* What could not be recorded, counted. */
 /* clang-format off */
 #define FM_HEAP_LOST_LIST(X)                                                                       \

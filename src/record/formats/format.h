@@ -22,6 +22,8 @@ struct fm_format {
     bool (*recognise)(const void *bytes, size_t len);
     struct fm_profile *(*load)(const void *bytes, size_t len, const char *name,
                                struct fm_error *err);
+    /* NULL, or the same of a file that need not be in memory as a whole; it stands at its beginning. */
+    struct fm_profile *(*load_fd)(int fd, uint64_t len, const char *name, struct fm_error *err);
     /* Append the profile in this format to `out`. NULL: cannot be written. */
     int (*save)(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err);
 };
@@ -34,6 +36,7 @@ extern const struct fm_format fm_format_speedscope;
 extern const struct fm_format fm_format_pprof;
 extern const struct fm_format fm_format_mprofile;
 extern const struct fm_format fm_format_memray;
+extern const struct fm_format fm_format_memray_bin;
 
 /* The format of that name, or the one whose suffix ends the path or whose prefix begins the name of
  * the file; NULL if there is none. ".fathom" itself is not a foreign format. */

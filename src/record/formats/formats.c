@@ -23,6 +23,7 @@ static const struct fm_format *const formats[] = {
     &fm_format_pprof,
     &fm_format_mprofile,
     &fm_format_memray,
+    &fm_format_memray_bin,
     &fm_format_collapsed, /* the last: any text whose lines end in numbers */
     NULL,
 };
@@ -119,21 +120,33 @@ static struct fm_profile *load_bytes(const struct fm_buffer *bytes, const char *
     return NULL;
 }
 
+/* The format of a file that it reads piece by piece; NULL: it has none. */
+static const struct fm_format *find_streaming(const void *bytes, size_t len)
+{
+    for (size_t i = 0; formats[i]; i++)
+        if (formats[i]->load_fd && formats[i]->recognise(bytes, len))
+            return formats[i];
+    return NULL;
+}
+
 /* Our own files are read as far as they are asked for; others, and pipes, as a whole. */
 struct fm_profile *fm_profile_open_parts(const char *path, unsigned parts, struct fm_error *err)
 {
     fm_autobuffer bytes = FM_BUFFER_INIT;
     struct fm_error own = FM_ERROR_INIT;
     struct fm_profile *p = NULL;
-    char magic[FM_FILE_MAGIC_BYTES];
+    char magic[64];
+    const struct fm_format *streaming = NULL;
     uint64_t len = 0;
     err = err ? err : &own;
     int fd = open_input(path, &len, err);
     if (fd < 0)
         return NULL;
-    if (len && pread(fd, magic, sizeof magic, 0) == sizeof magic &&
-        fm_file_recognise(magic, sizeof magic))
+    ssize_t look = len ? pread(fd, magic, sizeof magic, 0) : 0;
+    if (look >= FM_FILE_MAGIC_BYTES && fm_file_recognise(magic, (size_t)look))
         p = fm_file_load_fd(fd, len, path, parts, err);
+    else if (look > 0 && (streaming = find_streaming(magic, (size_t)look)))
+        p = streaming->load_fd(fd, len, path, err);
     else if (read_whole(fd, len, path, &bytes, err) == 0)
         p = load_bytes(&bytes, path, err);
     close(fd);

@@ -11,7 +11,7 @@
  * gprof2dot's JSON has the same without lines and threads. The stats have the five lines that allocated most, of all
  * that was allocated; what is left of the sums is shown as one.
  *
- * memray's own .bin is refused in words: its records are those of one version of memray, which refuses those of any other.
+ * memray's own .bin is memray_bin.c's.
  *
  * Untrusted: every row adds a bounded amount, numbers are checked.
  */
@@ -43,14 +43,6 @@ static bool begins(const void *bytes, size_t len, const char *text)
     return len >= strlen(text) && memcmp(bytes, text, strlen(text)) == 0;
 }
 
-/* Plain, or in a frame of LZ4, which leaves the first bytes as they are. */
-static bool is_bin(const void *bytes, size_t len)
-{
-    size_t look = len < 64 ? len : 64;
-    return begins(bytes, len, "memray") ||
-           (begins(bytes, len, "\x04\x22\x4d\x18") && memmem(bytes, look, "memray", 6));
-}
-
 static bool is_stats(const void *bytes, size_t len)
 {
     size_t look = len < LOOK_BYTES ? len : LOOK_BYTES;
@@ -67,8 +59,7 @@ static bool is_gprof2dot(const void *bytes, size_t len)
 
 static bool recognise(const void *bytes, size_t len)
 {
-    return begins(bytes, len, csv_head) || is_bin(bytes, len) || is_stats(bytes, len) ||
-           is_gprof2dot(bytes, len);
+    return begins(bytes, len, csv_head) || is_stats(bytes, len) || is_gprof2dot(bytes, len);
 }
 
 /* ---- CSV ---- */
@@ -293,13 +284,6 @@ static int read_json(struct memray_reader *r, const void *bytes, size_t len)
     return status;
 }
 
-static int refuse_bin(struct fm_error *err)
-{
-    return fm_error_set(err, FM_UNSUPPORTED,
-                        "it is memray's own file, which only the memray that wrote it can read; "
-                        "\"memray transform csv\" makes one that Fathom reads");
-}
-
 static struct fm_profile *load(const void *bytes, size_t len, const char *name,
                                struct fm_error *err)
 {
@@ -307,9 +291,8 @@ static struct fm_profile *load(const void *bytes, size_t len, const char *name,
     const char *text = bytes;
     fm_stacks_init(&r.s);
     r.s.lined = true;
-    int status = is_bin(bytes, len)             ? refuse_bin(err)
-                 : begins(bytes, len, csv_head) ? read_csv(&r, text, text + len)
-                                                : read_json(&r, bytes, len);
+    int status =
+        begins(bytes, len, csv_head) ? read_csv(&r, text, text + len) : read_json(&r, bytes, len);
     if (status == 0) {
         fm_stacks_settle(&r.s);
         fm_stacks_of_memory(&r.s);

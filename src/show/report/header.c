@@ -267,7 +267,10 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
     }
     add_memory(&alive, peak.data, sums, FM_AT_PEAK);
     add_memory(sums->processes > 1 ? &all : &alive, "at the end", sums, FM_AT_END);
-    add_memory(&all, "allocated", sums, FM_AT_ALL);
+    bool known =
+        sums->all[FM_METRIC_BLOCKS] != 0; /* some files of others have no more than the peak */
+    if (known)
+        add_memory(&all, "allocated", sums, FM_AT_ALL);
     print_line(r, together ? FM_COLOR_NONE : FM_COLOR_BOLD, alive.data);
     if (sums->inherited && sums->processes > 1) {
         fm_autobuffer line = FM_BUFFER_INIT;
@@ -275,7 +278,10 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
                        fm_number_bytes(number, sums->inherited));
         print_line(r, FM_COLOR_NONE, line.data);
     }
-    print_line(r, FM_COLOR_NONE, all.data);
+    if (all.len)
+        print_line(r, FM_COLOR_NONE, all.data);
+    if (!known)
+        return;
     fm_buffer_clear(&all);
     add_memory(&all, "temporary (freed at once)", sums, FM_AT_TEMPORARY);
     print_line(r, FM_COLOR_NONE, all.data);
@@ -319,7 +325,8 @@ void fm_report_memory_header(const struct fm_report *r)
                        : "Python's own allocators are there as arenas only");
     fm_buffer_addf(&own, "Fathom took %s for it in the process%s",
                    fm_number_bytes(number, sums.own_bytes), sums.processes == 1 ? "" : "es");
-    print_line(r, FM_COLOR_DIM, own.data);
+    if (sums.own_bytes)
+        print_line(r, FM_COLOR_DIM, own.data);
     fm_report_notes(r);
     fputc('\n', r->out);
 }

@@ -50,12 +50,18 @@ static bool is_inherited(const struct fm_profile *p, const struct fm_node *node)
            strcmp(fm_profile_text(p, f->name), FM_HEAP_INHERITED) == 0;
 }
 
-/* What looking from outside saw: of one process, or of the whole run. */
+/* What looking from outside saw: of one process, or of the whole run, which may be that process alone. */
 static void add_looks(const struct fm_report *r, struct fm_memory_sums *sums)
 {
+    uint32_t process = r->scope.process;
+    bool of_run = false;
+    for (size_t i = 0; i < r->p->memory.points.len; i++)
+        of_run = of_run || r->p->memory.points.data[i].process == FM_NONE;
+    if (process == FM_NONE && !of_run && r->p->processes.len == 1)
+        process = 0;
     for (size_t i = 0; i < r->p->memory.points.len && r->scope.thread == FM_NONE; i++) {
         const struct fm_memory_point *point = &r->p->memory.points.data[i];
-        if (point->process != r->scope.process)
+        if (point->process != process)
             continue;
         sums->looks++;
         sums->together = point->heap > sums->together ? point->heap : sums->together;

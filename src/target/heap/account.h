@@ -64,11 +64,6 @@ static inline uint32_t fm_heap_epoch(const struct fm_heap_header *h)
     return __atomic_load_n(&h->epoch, __ATOMIC_RELAXED);
 }
 
-static inline unsigned fm_heap_life_bucket(uint32_t age)
-{
-    return age ? 32 - (unsigned)__builtin_clz(age) : 0;
-}
-
 /* ---- the Python world ---- */
 
 static inline void fm_account_update(struct fm_heap_account *a, uint32_t epoch)
