@@ -24,13 +24,16 @@
     work()
     print(fathom.memory_snapshot() - before)
 
+    with fathom.region("assembly"):         # a named phase, in every recording of `fathom run`
+        work()
+
     fathom.memory_usage((work, ()))         # memory_profiler's, measured from outside
 
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_lines", "memory_snapshot", "memory_usage", "profile",
-           "run", "runctx", "sample", "snapshot", "start", "stop"]
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_lines", "memory_snapshot", "memory_usage",
+           "profile", "region", "run", "runctx", "sample", "snapshot", "start", "stop"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -43,6 +46,7 @@ _HOMES = {
     "memory_snapshot": "fathom._memory_snapshot",
     "memory_usage": "fathom._memory",
     "profile": "fathom._profile",
+    "region": "fathom._regions",
     "run": "fathom._profile",
     "runctx": "fathom._profile",
     "sample": "fathom._sampling",

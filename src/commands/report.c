@@ -137,6 +137,11 @@ static int check_part(const struct fm_profile *p, const struct fm_report_options
         return fm_error_set(err, FM_UNSUPPORTED, "%s holds no threads", o->files[0]);
     if (o->part == FM_PART_PROCESSES && !p->processes.len)
         return fm_error_set(err, FM_UNSUPPORTED, "%s holds no processes", o->files[0]);
+    if (o->part == FM_PART_REGIONS && !p->regions.rows.len)
+        return fm_error_set(err, FM_UNSUPPORTED,
+                            "%s holds no regions: the program entered none (fathom.region) while "
+                            "calls, lines or memory were recorded",
+                            o->files[0]);
     if (fm_part_is_of_samples(o->part) && !has_samples(p))
         return fail_without_samples(o, err);
     if (fm_part_is_of_lines(o->part) && !o->memory && !fm_linetables_exist(p))
@@ -233,6 +238,8 @@ static void print_memory(const struct fm_report *r, const struct fm_report_optio
         fm_report_memory_processes(r);
     else if (o->part == FM_PART_STATS)
         fm_report_memory_stats(r);
+    else if (o->part == FM_PART_REGIONS)
+        fm_report_regions(r);
     else if (o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES)
         fm_report_memory_edges(r, o->part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
     else if (fm_part_is_of_lines(o->part))
@@ -267,6 +274,8 @@ static void print(const struct fm_report *r, const struct fm_report_options *o)
             fm_report_processes(r);
         else if (o->part == FM_PART_SOURCE)
             fm_report_source(r);
+        else if (o->part == FM_PART_REGIONS)
+            fm_report_regions(r);
         else if (o->part == FM_PART_STATES)
             fm_report_states(r);
         else if (o->part == FM_PART_WAITS)

@@ -19,6 +19,7 @@ static const char help[] =
     "      --depth N         levels of the tree (all)\n"
     "      --min PERCENT     smallest branch of the tree (1)\n"
     "      --threads         the threads          --processes   the processes\n"
+    "      --regions         the named phases of the program (fathom.region)\n"
     "\n"
     "Where the program was sampled:\n"
     "      --states          what threads and functions were doing: one column per state\n"
@@ -30,7 +31,7 @@ static const char help[] =
     "Where memory was recorded:\n"
     "      --memory[=WHAT]   who allocated what was alive at the peak. WHAT is summary (lines),\n"
     "                        functions, types, tree, lines (with their source), leaks,\n"
-    "                        temporaries, stats, threads or processes; goes with --callers, … too\n"
+    "                        temporaries, stats, regions, threads or processes; goes with --callers, …\n"
     "      --at WHEN         instead of the peak: end (what was never freed), all (everything\n"
     "                        that was allocated), temporary (what was freed at once), together\n"
     "                        (when all processes had most: the default where there are several)\n"
@@ -69,6 +70,7 @@ static const char help[] =
 enum {
     OPT_REVERSE = 256,
     OPT_CALLERS,
+    OPT_REGIONS,
     OPT_CALLEES,
     OPT_EDGES,
     OPT_TREE,
@@ -145,6 +147,7 @@ static const struct option options[] = {
     { "cpu", no_argument, NULL, OPT_CPU },
     { "state", required_argument, NULL, OPT_STATE },
     { "memory", optional_argument, NULL, OPT_MEMORY },
+    { "regions", no_argument, NULL, OPT_REGIONS },
     { "at", required_argument, NULL, OPT_AT },
     { 0 },
 };
@@ -279,6 +282,7 @@ static int take_memory(struct fm_report_options *o, const char *text, struct fm_
         { "leaks", FM_PART_FUNCTIONS, FM_ROWS_LINES, FM_AT_END },
         { "temporaries", FM_PART_FUNCTIONS, FM_ROWS_LINES, FM_AT_TEMPORARY },
         { "stats", FM_PART_STATS, FM_ROWS_LINES, FM_INSTANTS },
+        { "regions", FM_PART_REGIONS, FM_ROWS_LINES, FM_INSTANTS },
         { "threads", FM_PART_THREADS, FM_ROWS_LINES, FM_INSTANTS },
         { "processes", FM_PART_PROCESSES, FM_ROWS_LINES, FM_INSTANTS },
     };
@@ -300,7 +304,7 @@ static int take_memory(struct fm_report_options *o, const char *text, struct fm_
         return 0;
     return fm_error_set(err, FM_USAGE,
                         "--memory= is summary, functions, types, tree, lines, leaks, temporaries, "
-                        "stats, threads or processes, not \"%s\"",
+                        "stats, regions, threads or processes, not \"%s\"",
                         text);
 }
 
@@ -403,9 +407,9 @@ static void remember(struct fm_report_options *o, int option)
                      { OPT_COLUMNS, "--columns" },
                      { OPT_UNIT, "--unit" },
                      { OPT_SKIP_ZERO, "--skip-zero" } };
-    static const int parts[] = { OPT_CALLERS,   OPT_CALLEES, OPT_TREE,  OPT_THREADS,
-                                 OPT_PROCESSES, OPT_SOURCE,  OPT_LINES, OPT_HOT,
-                                 OPT_ANNOTATE,  OPT_STATES,  OPT_WAITS, OPT_SPOTS };
+    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE,   OPT_THREADS,  OPT_PROCESSES,
+                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,    OPT_ANNOTATE, OPT_STATES,
+                                 OPT_WAITS,   OPT_SPOTS,   OPT_REGIONS };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
         if (of_lines[i].option == option)
             o->of_lines = of_lines[i].name;
@@ -437,6 +441,9 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
         return 0;
     case OPT_PROCESSES:
         o->part = FM_PART_PROCESSES;
+        return 0;
+    case OPT_REGIONS:
+        o->part = FM_PART_REGIONS;
         return 0;
     case OPT_FOLD:
     case OPT_FILTER:
@@ -478,6 +485,12 @@ int fm_report_options_take_memory(struct fm_report_options *o, struct fm_error *
 /* What does not go together, whatever the recording holds. */
 static int check(struct fm_report_options *o, struct fm_error *err)
 {
+    if (o->part == FM_PART_REGIONS && (o->thread >= 0 || o->edits.len))
+        return fm_error_set(
+            err, FM_USAGE,
+            "regions are recorded for all threads of a process together, and beside "
+            "calling contexts: --thread, --fold, --filter and --root do not go with "
+            "them");
     if (fm_instant_of(fm_query_metric(&o->query)) != FM_INSTANTS)
         o->memory = true; /* who sorts by memory asks for it */
     if (o->memory)

@@ -27,6 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < combined.rows.len; i++)
         fm_lines_quantile_ns(&combined, &combined.rows.data[i], 0.99);
     fm_lines_release(&combined);
+    struct fm_regions regions = fm_regions_combined(p, FM_NONE);
+    for (size_t i = 0; i < regions.rows.len; i++)
+        if (regions.rows.data[i].around != FM_NONE && regions.rows.data[i].around >= i)
+            abort();
+    fm_regions_release(&regions);
     fm_profile_free(p);
     return 0;
 }
@@ -39,5 +44,7 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
         ls_header(out)->later_ticks = 0;
     if (n == 2)
         ls_lines(out);
-    return n < 3;
+    if (n == 3)
+        ls_regions(out);
+    return n < 4;
 }

@@ -207,6 +207,91 @@ static inline void ls_lines(struct fm_buffer *b)
     ls_chunk(b, FM_LIVE_LINES, 0, 0x7000, lines, sizeof lines);
 }
 
+/*
+ * Regions beside ls_sample, with memory. Two threads, of meters 0 and 1:
+ *     load         entered twice; ended once: 400 ticks of which 100 suspended, 900 bytes allocated,
+ *                  100 freed, 850 above; open in thread 0 since tick 2000, 150 above until inner began
+ *     load/inner   open in thread 0 since tick 2200
+ *     wait         open in thread 1, suspended since tick 2600
+ */
+static inline void ls_regions(struct fm_buffer *b)
+{
+    fm_autobuffer log = FM_BUFFER_INIT;
+    fm_autobuffer body = FM_BUFFER_INIT;
+    static const struct {
+        uint64_t around;
+        const char *name;
+    } defined[] = { { 0, "load" }, { 1, "inner" }, { 0, "wait" } };
+    struct fm_live_region regions[] = {
+        { .id = 1,
+          .kept = 1,
+          .entered = 2,
+          .ended = 1,
+          .total_ticks = 400,
+          .min_ticks = 400,
+          .max_ticks = 400,
+          .suspended_ticks = 100,
+          .allocated = 900,
+          .freed = 100,
+          .above_most = 850 },
+        { .id = 2, .entered = 1, .min_ticks = UINT64_MAX },
+        { .id = 3, .entered = 1, .min_ticks = UINT64_MAX },
+    };
+    struct fm_live_visit visits[] = {
+        { .region = 1,
+          .state = FM_LIVE_VISIT_ENDED,
+          .tid = 43,
+          .begin_ticks = 1400,
+          .end_ticks = 1800,
+          .heap_begin = 5000,
+          .heap_end = 5800 },
+        { .region = 1,
+          .state = FM_LIVE_VISIT_RUNS,
+          .tid = 43,
+          .order = 2,
+          .begin_ticks = 2000,
+          .allocated = 1000,
+          .freed = 200,
+          .high = 950,
+          .heap_begin = 5800 },
+        { .region = 2,
+          .state = FM_LIVE_VISIT_RUNS,
+          .tid = 43,
+          .level = 1,
+          .order = 3,
+          .begin_ticks = 2200,
+          .allocated = 1150,
+          .freed = 200,
+          .high = 950,
+          .heap_begin = 5950 },
+        { .region = 3,
+          .state = FM_LIVE_VISIT_WAITS,
+          .tid = 44,
+          .meter = 1,
+          .order = 4,
+          .begin_ticks = 2400,
+          .since_ticks = 2600,
+          .suspended_ticks = 50,
+          .had_allocated = 70,
+          .had_freed = 20,
+          .above = 60 },
+        { .state = FM_LIVE_VISIT_FREE, .region = 77 },
+    };
+    struct fm_live_meter meters[] = { { .allocated = 1450, .freed = 300, .top = 1200, .on = 1 },
+                                      { .allocated = 5, .on = 1 } };
+    for (uint64_t i = 0; i < 3; i++) {
+        fm_buffer_add_varint(&body, FM_LIVE_DEF_REGION);
+        fm_buffer_add_varint(&body, i + 1);
+        fm_buffer_add_varint(&body, defined[i].around);
+        ls_text(&body, defined[i].name);
+        ls_define(&log, &body);
+    }
+    ls_chunk(b, FM_LIVE_DEFS, 0, 0x8000, log.data, log.len);
+    ls_chunk(b, FM_LIVE_REGIONS, 0, 0x9000, regions, sizeof regions);
+    ls_chunk(b, FM_LIVE_VISITS, 0, 0xa000, visits, sizeof visits);
+    ls_chunk(b, FM_LIVE_METERS, 0, 0xb000, meters, sizeof meters);
+}
+
 /* The first chunk of a kind. */
 static inline struct fm_live_chunk *ls_find(struct fm_buffer *b, uint32_t kind)
 {

@@ -26,8 +26,9 @@
 /* 1: lines (blocks 14 to 17, two flags of processes); 2: samples (blocks 18 to 20, a flag and seven
  * columns of processes); 3: source text in blocks of its own (21), a column of processes; 4: one
  * more of these, the run;
- * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes) */
-#define FM_FILE_MINOR 5
+ * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes);
+ * 6: regions (block 29, a column of marks) */
+#define FM_FILE_MINOR 6
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24
@@ -84,8 +85,13 @@ enum fm_block_type {
                                   after the last visit, the highest after any, the most above the
                                   beginning of a visit */
     FM_BLOCK_MEMORY_MARKS =
-        25,         /* table: process + 1 or 0, name str, level + 1 or 0, begin ns, end ns,
+        25, /* table: process + 1 or 0, name str, level + 1 or 0, begin ns, end ns,
                                    then bytes at the begin and at the end, each + 1 or 0 */
+    FM_BLOCK_REGIONS =
+        29,         /* table: process + 1 or 0, row of the region around it + 1 or 0, name str,
+                              then signed: times entered, visits open at the end, ns, suspended ns,
+                              min ns, max ns; then 1 if memory is known, and signed: bytes allocated,
+                              freed, the most above the beginning of a visit */
     FM_BLOCK_TYPES, /* a type below this is known to this version */
 };
 

@@ -47,7 +47,8 @@
     X(SOURCES, "sources of generated code that were too large to keep")                            \
     X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")                                  \
     X(CALLS, "calls that were not counted: the store was full")                                    \
-    X(TOOL_FREED, "Fathom's monitoring tool, which the program freed: what came after is missing")
+    X(TOOL_FREED, "Fathom's monitoring tool, which the program freed: what came after is missing") \
+    X(REGIONS, "visits of regions that have no row of their own: there were too many, or no memory for it")
 /* clang-format on */
 
 enum fm_live_lost {
@@ -92,7 +93,11 @@ enum fm_live_kind {
     FM_LIVE_STACK = 4,   /* struct fm_live_frame[], of one thread */
     FM_LIVE_RESUMED = 5, /* struct fm_live_resumed[] */
     FM_LIVE_LINES = 6,   /* struct fm_live_line[] */
-    FM_LIVE_KIND_COUNT,  /* a kind below this is one of these, or 0, which is none */
+    FM_LIVE_REGIONS =
+        7,              /* struct fm_live_region[], in the order of their ids, which begin with 1 */
+    FM_LIVE_VISITS = 8, /* struct fm_live_visit[] */
+    FM_LIVE_METERS = 9, /* struct fm_live_meter[], numbered from 0 */
+    FM_LIVE_KIND_COUNT, /* a kind below this is one of these, or 0, which is none */
 };
 
 #define FM_LIVE_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
@@ -177,6 +182,57 @@ struct fm_live_line {
     uint32_t buckets[FM_LIVE_LINE_BUCKETS];
 };
 
+/*
+ * A region of the program (fathom.region) below the one around it, over all threads of the process: its
+ * visits that ended. Of memory see target/agent/regions.h. What is below itself counts once.
+ */
+struct fm_live_region {
+    uint32_t id;
+    uint32_t kept;    /* visits that were kept, and are in VISITS */
+    uint64_t entered; /* counted on entry */
+    uint64_t ended;
+    uint64_t total_ticks, min_ticks,
+        max_ticks;            /* from its begin to its end; min: UINT64_MAX, none */
+    uint64_t suspended_ticks; /* of that, while the generator or coroutine that is in it waited */
+    uint64_t allocated, freed;
+    int64_t above_most; /* the most that one visit stood above what it found */
+    uint64_t reserved[6];
+};
+
+enum fm_live_visit_state {
+    FM_LIVE_VISIT_FREE = 0, /* nothing, or a visit that was not kept */
+    FM_LIVE_VISIT_RUNS = 1,
+    FM_LIVE_VISIT_WAITS = 2, /* suspended */
+    FM_LIVE_VISIT_ENDED = 3,
+};
+
+/* One visit of a region: as long as it is open, and afterwards if it is kept. */
+struct fm_live_visit {
+    uint32_t region;
+    uint32_t state; /* enum fm_live_visit_state */
+    uint32_t tid;   /* of the thread that began it */
+    uint32_t meter; /* number of that of the thread it runs in */
+    uint32_t level; /* regions around it */
+    uint32_t reserved;
+    uint64_t order; /* of two that run in one thread, the one with the higher went on later */
+    uint64_t begin_ticks, end_ticks;
+    uint64_t suspended_ticks, since_ticks; /* waited in all; waits since */
+    /* Of memory. The meter when it began, or went on; what was before that; and the highest that the
+     * meter stood until the next region began or went on in the thread, and above its begin before. */
+    uint64_t allocated, freed, had_allocated, had_freed;
+    int64_t high, above;
+    int64_t heap_begin, heap_end; /* what the process had; 0: not known */
+};
+
+/* What a thread that was in a region has allocated and freed since it began: the heap library counts
+ * here (struct fm_heap_meter of target/heap/layout.h). */
+struct fm_live_meter {
+    uint64_t allocated, freed;
+    int64_t high, top;
+    uint64_t on; /* 0: nobody counts here */
+    uint64_t reserved[3];
+};
+
 static inline unsigned fm_live_line_bucket(uint64_t ticks)
 {
     if (ticks < 2)
@@ -187,6 +243,9 @@ static inline unsigned fm_live_line_bucket(uint64_t ticks)
 }
 
 _Static_assert(sizeof(struct fm_live_line) == 448, "documented");
+_Static_assert(sizeof(struct fm_live_region) == 128, "two cache lines");
+_Static_assert(sizeof(struct fm_live_visit) == 128, "two cache lines");
+_Static_assert(sizeof(struct fm_live_meter) == 64, "each thread's on a cache line of its own");
 _Static_assert(sizeof(struct fm_live_node) == 64, "a node is one cache line");
 _Static_assert(sizeof(struct fm_live_chunk) == 64, "payloads keep cache-line alignment");
 _Static_assert(sizeof(struct fm_live_frame) == 32, "documented");
@@ -210,6 +269,8 @@ enum fm_live_def {
     FM_LIVE_DEF_FILE = 4,
     /* function id, flags (enum fm_live_lines_flags): lines of this function are recorded. */
     FM_LIVE_DEF_LINES = 5,
+    /* id, id of the region around it or 0, name. Ids count from 1. */
+    FM_LIVE_DEF_REGION = 6,
 };
 
 enum fm_live_lines_flags {

@@ -38,6 +38,8 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
     VEC_COPY(&copy->facts, &p->facts);
     VEC_COPY(&copy->memory.counts, &p->memory.counts);
     VEC_COPY(&copy->memory.points, &p->memory.points);
+    VEC_COPY(&copy->memory.marks, &p->memory.marks);
+    VEC_COPY(&copy->regions.rows, &p->regions.rows);
     for (size_t i = 0; i < p->threads.len; i++)
         fm_profile_thread(copy, &p->threads.data[i]);
     if (p->flat) {
@@ -116,6 +118,19 @@ static void copy_memory(struct fm_profile *to, const struct fm_profile *from,
         mark.process = moved_process(mark.process, first_process);
         mark.name = fm_profile_string_of(to, from, mark.name);
         fm_vec_push(&to->memory.marks, mark);
+    }
+}
+
+static void copy_regions(struct fm_profile *to, const struct fm_profile *from,
+                         uint32_t first_process)
+{
+    uint32_t first = (uint32_t)to->regions.rows.len;
+    for (size_t i = 0; i < from->regions.rows.len; i++) {
+        struct fm_region_row row = from->regions.rows.data[i];
+        row.process = moved_process(row.process, first_process);
+        row.around = row.around == FM_NONE ? FM_NONE : row.around + first;
+        row.name = fm_profile_string_of(to, from, row.name);
+        fm_vec_push(&to->regions.rows, row);
     }
 }
 
@@ -320,6 +335,7 @@ void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
     copy_lines(&into->lines, &from->lines, functions, first_process);
     copy_samples(into, from, functions, first_process);
     copy_memory(into, from, first_process);
+    copy_regions(into, from, first_process);
     merge_sources(into, from);
     for (size_t i = 0; i < from->notes.len; i++) {
         struct fm_note note = from->notes.data[i];

@@ -5,8 +5,8 @@
  * facts, sources), threads, nodes with what completed entries took, what generators add, and last
  * the calls that were still open, which get the time until the end. Ticks become nanoseconds by two
  * (ticks, ns) pairs, always rounded down, so children never add up to more than their caller.
- * Definitions are read by model/live_definitions.c, and lines, which are beside all this, by
- * model/live_lines.c.
+ * Definitions are read by model/live_definitions.c, and lines and regions, which are beside all this, by
+ * model/live_lines.c and model/live_regions.c.
  *
  * Trust. The process may have been killed at any instant, the file may be anything, and a living
  * process may change it meanwhile. So: every record is copied once and only the copy is used; every
@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "record/model/live_lines.h"
 #include "record/model/live_loader.h"
+#include "record/model/live_regions.h"
 
 /* ---- time ---- */
 
@@ -31,16 +32,16 @@ static int64_t clamp(unsigned __int128 value)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-static int64_t ticks_ns(const struct fm_live_loader *l, uint64_t ticks)
+int64_t fm_live_ticks_ns(const struct fm_live_loader *l, uint64_t ticks)
 {
     return clamp((unsigned __int128)ticks * l->rate_ns / l->rate_ticks);
 }
 
 /* An instant on the tick counter as CLOCK_MONOTONIC; instants before the start are the start. */
-static uint64_t instant_ns(const struct fm_live_loader *l, uint64_t ticks)
+uint64_t fm_live_instant_ns(const struct fm_live_loader *l, uint64_t ticks)
 {
     uint64_t since = ticks > l->header.start_ticks ? ticks - l->header.start_ticks : 0;
-    return l->header.start_ns + (uint64_t)ticks_ns(l, since);
+    return l->header.start_ns + (uint64_t)fm_live_ticks_ns(l, since);
 }
 
 static void set_rate(struct fm_live_loader *l, const struct fm_live_ending *ending)
@@ -99,7 +100,7 @@ static void set_end(struct fm_live_loader *l, const struct fm_live_ending *endin
         return;
     }
     l->end_ticks = h->end_ticks ? h->end_ticks : last_instant(l);
-    l->process.end_ns = instant_ns(l, l->end_ticks);
+    l->process.end_ns = fm_live_instant_ns(l, l->end_ticks);
 }
 
 /* ---- threads and nodes ---- */
@@ -132,8 +133,9 @@ static uint32_t add_thread(struct fm_live_loader *l, uint32_t live_root)
         size_t name_len = strnlen(live->name, sizeof live->name);
         thread.tid = live->tid;
         thread.name = fm_strings_add(l->p->strings, live->name, name_len);
-        thread.start_ns = instant_ns(l, live->start_ticks);
-        thread.end_ns = instant_ns(l, live->depth ? end_of_thread(l, live) : live->last_ticks);
+        thread.start_ns = fm_live_instant_ns(l, live->start_ticks);
+        thread.end_ns =
+            fm_live_instant_ns(l, live->depth ? end_of_thread(l, live) : live->last_ticks);
         thread.cpu_ns = live->cpu_ns;
     }
     return fm_profile_thread(l->p, &thread);
@@ -166,13 +168,13 @@ static bool add_node(struct fm_live_loader *l, const struct fm_live_node *live, 
     uint32_t node = fm_profile_node(p, parent, func);
     fm_renumber_add(&l->nodes, id, node);
     fm_profile_add(p, FM_METRIC_CALLS, node, clamp(live->calls));
-    fm_profile_add(p, FM_METRIC_TOTAL, node, ticks_ns(l, live->total_ticks));
+    fm_profile_add(p, FM_METRIC_TOTAL, node, fm_live_ticks_ns(l, live->total_ticks));
     if (live->min_ticks && live->min_ticks != UINT64_MAX) {
         /* 0 means "none", so an entry shorter than a nanosecond took one. */
-        int64_t min_ns = ticks_ns(l, live->min_ticks);
+        int64_t min_ns = fm_live_ticks_ns(l, live->min_ticks);
         fm_profile_add(p, FM_METRIC_MIN, node, min_ns ? min_ns : 1);
     }
-    fm_profile_add(p, FM_METRIC_MAX, node, ticks_ns(l, live->max_ticks));
+    fm_profile_add(p, FM_METRIC_MAX, node, fm_live_ticks_ns(l, live->max_ticks));
     return true;
 }
 
@@ -204,7 +206,7 @@ static void read_resumed(struct fm_live_loader *l, const struct fm_live_piece *c
             continue;
         }
         fm_profile_add(l->p, FM_METRIC_RESUMES, node, clamp(live.resumes));
-        fm_profile_add(l->p, FM_METRIC_SUSPENDED, node, ticks_ns(l, live.suspended_ticks));
+        fm_profile_add(l->p, FM_METRIC_SUSPENDED, node, fm_live_ticks_ns(l, live.suspended_ticks));
     }
 }
 
@@ -238,7 +240,8 @@ static void credit_frames(struct fm_live_loader *l, const struct fm_live_piece *
         last_id = id;
         last_enter = frame.enter_ticks;
         if (end_ticks > last_enter)
-            fm_profile_add(l->p, FM_METRIC_TOTAL, node, ticks_ns(l, end_ticks - last_enter));
+            fm_profile_add(l->p, FM_METRIC_TOTAL, node,
+                           fm_live_ticks_ns(l, end_ticks - last_enter));
     }
 }
 
@@ -328,7 +331,7 @@ static void fill_process(struct fm_live_loader *l, const struct fm_live_ending *
     process->cost_resume_ps = cost_ps(l, h->cost_resume);
     process->cost_line_ps = cost_ps(l, h->cost_line);
     process->slow_permille = h->slow_permille;
-    process->own_ns = (uint64_t)ticks_ns(l, h->own_ticks);
+    process->own_ns = (uint64_t)fm_live_ticks_ns(l, h->own_ticks);
     if (!process->version && h->python_hex) {
         char version[32];
         snprintf(version, sizeof version, "%u.%u.%u", h->python_hex >> 24,
@@ -379,6 +382,7 @@ static void read_store(struct fm_live_loader *l, const struct fm_live_ending *en
     credit_open_calls(l);
     total_roots(l, first_node);
     read_lines(l);
+    fm_live_read_regions(l);
     note_losses(l);
     l->p->processes.data[l->process_id] = l->process;
 }

@@ -7,6 +7,7 @@
 
 #include "base/varint.h"
 #include "record/model/live_loader.h"
+#include "record/model/live_regions.h"
 
 static uint32_t read_string(struct fm_live_loader *l, struct fm_cursor *c)
 {
@@ -143,6 +144,9 @@ void fm_live_read_definitions(struct fm_live_loader *l, const struct fm_live_pie
             break;
         case FM_LIVE_DEF_LINES:
             define_lines(l, &c);
+            break;
+        case FM_LIVE_DEF_REGION:
+            fm_live_define_region(l, &c);
             break;
         default: /* a later kind */
             break;

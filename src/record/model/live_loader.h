@@ -20,6 +20,7 @@ struct fm_live_loader {
     struct fm_renumber nodes;   /* live node id → node */
     struct fm_process process;
     uint32_t process_id;
+    uint64_t regions;             /* that were defined: the last so many rows of the profile */
     uint64_t rate_ns, rate_ticks; /* rate_ticks ticks take rate_ns */
     uint64_t end_ticks;
     uint64_t broken_nodes, broken_records, unknown_functions;

@@ -401,6 +401,8 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
         return fm_load_memory_points(l, &c);
     case FM_BLOCK_MEMORY_MARKS:
         return fm_load_memory_marks(l, &c);
+    case FM_BLOCK_REGIONS:
+        return fm_load_regions(l, &c);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;
@@ -447,6 +449,7 @@ static void loader_release(struct fm_loader *l)
     fm_map_release(&l->metrics);
     fm_map_release(&l->flat_rows);
     fm_renumber_release(&l->lines);
+    fm_renumber_release(&l->regions);
     fm_columns_release(&l->table);
 }
 

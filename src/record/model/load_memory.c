@@ -80,6 +80,7 @@ bool fm_load_memory_marks(struct fm_loader *l, struct fm_cursor *c)
             .process = fm_loader_row_process(l, i),
             .name = fm_loader_string(l, fm_loader_cell(l, i, 1)),
             .level = level && level < FM_MARK_NO_LEVEL ? (uint32_t)level - 1 : FM_MARK_NO_LEVEL,
+            .thread = fm_loader_cell32(l, i, 7),
             .begin_ns = fm_loader_cell(l, i, 3),
             .end_ns = fm_loader_cell(l, i, 4),
             .begin_bytes = known_bytes(l, i, 5),

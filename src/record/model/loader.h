@@ -1,6 +1,6 @@
 /*
  * Inside the reader of .fathom files: what load.c (the file, trees and tables) and load_lines.c
- * (lines, spots and waits) and load_memory.c share. Nobody else includes this.
+ * (lines, spots and waits) and load_memory.c and load_regions.c share. Nobody else includes this.
  *
  * Each fm_load_… takes one block in and returns false if it makes no sense.
  */
@@ -17,7 +17,7 @@
 struct fm_loader {
     struct fm_profile *p;
     unsigned parts; /* enum fm_file_part: what was asked for */
-    struct fm_renumber strings, texts, functions, processes, threads, nodes, lines;
+    struct fm_renumber strings, texts, functions, processes, threads, nodes, lines, regions;
     struct fm_map metrics;           /* number in the file → enum fm_metric */
     struct fm_columns table;         /* being read */
     struct fm_map flat_rows;         /* function → row of the ready-made table */
@@ -42,6 +42,7 @@ bool fm_load_line_memory(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_heap_counts(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_memory_points(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_memory_marks(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_regions(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_spots(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_waits(struct fm_loader *l, struct fm_cursor *c);
 

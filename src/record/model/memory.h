@@ -39,8 +39,9 @@ struct fm_memory_point {
  * had then (−1: not known). */
 struct fm_memory_mark {
     uint32_t process;
-    uint32_t name;  /* string id */
-    uint32_t level; /* how many are around it; FM_MARK_NO_LEVEL: not known */
+    uint32_t name;   /* string id */
+    uint32_t level;  /* how many are around it; FM_MARK_NO_LEVEL: not known */
+    uint32_t thread; /* tid; 0: not known */
     uint64_t begin_ns, end_ns;
     int64_t begin_bytes, end_bytes;
 };

@@ -25,6 +25,7 @@
 #include "record/model/lines.h"
 #include "record/model/memory.h"
 #include "record/model/metrics.h"
+#include "record/model/regions.h"
 #include "record/model/samples.h"
 
 #define FM_NONE UINT32_MAX /* no node, no function, no parent */
@@ -150,6 +151,7 @@ struct fm_profile {
     struct fm_lines lines;
     struct fm_samples samples;
     struct fm_memory memory;
+    struct fm_regions regions;
     struct fm_flat *flat; /* NULL, or the table of a profile that came without a tree */
     struct fm_function_index *function_index; /* internal to profile.c */
 };

@@ -285,7 +285,21 @@ static void append_memory(struct append *a)
                         string_number(a, mark->name),
                         mark->level == FM_MARK_NO_LEVEL ? 0 : (uint64_t)mark->level + 1,
                         mark->begin_ns, mark->end_ns, known_bytes(mark->begin_bytes),
-                        known_bytes(mark->end_bytes));
+                        known_bytes(mark->end_bytes), mark->thread);
+    }
+}
+
+static void append_regions(struct append *a)
+{
+    uint64_t first = fm_recorder_next(a->r, FM_TABLE_REGIONS);
+    for (size_t i = 0; i < a->p->regions.rows.len; i++) {
+        const struct fm_region_row *row = &a->p->regions.rows.data[i];
+        FM_RECORDER_ROW(a->r, FM_TABLE_REGIONS, process_number(a, row->process),
+                        row->around == FM_NONE ? 0 : first + row->around + 1,
+                        string_number(a, row->name), fm_zigzag(row->entered), fm_zigzag(row->open),
+                        fm_zigzag(row->ns), fm_zigzag(row->suspended_ns), fm_zigzag(row->min_ns),
+                        fm_zigzag(row->max_ns), row->memory, fm_zigzag(row->allocated),
+                        fm_zigzag(row->freed), fm_zigzag(row->above_most));
     }
 }
 
@@ -322,6 +336,7 @@ void fm_recorder_profile(struct fm_recorder *r, const struct fm_profile *p)
     append_lines(&a);
     append_samples(&a);
     append_memory(&a);
+    append_regions(&a);
     append_sources(&a);
     free(a.strings);
     free(a.functions);

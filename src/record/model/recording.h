@@ -25,7 +25,8 @@
 #define FM_RECORDER_TABLES(X)                                                                      \
     X(RUN) X(PROCESSES) X(NOTES) X(METRICS) X(FUNCTIONS) X(THREADS) X(NODES) X(FLAT_ROWS)          \
     X(FLAT_EDGES) X(LINE_MARKS) X(LINE_UNIT) X(LINES) X(LINE_VISITS) X(LINE_STATES) X(LINE_MEMORY) \
-    X(SPOTS) X(WAITS) X(HEAP_COUNTS) X(MEMORY_POINTS) X(MEMORY_MARKS) X(SOURCES)
+    X(SPOTS) X(WAITS) X(HEAP_COUNTS) X(MEMORY_POINTS) X(MEMORY_MARKS) X(REGIONS)     \
+    X(SOURCES)
 /* clang-format on */
 
 enum fm_recorder_table {

@@ -130,9 +130,13 @@ static void add_marks(const struct fm_plot *plot, struct fm_buffer *out)
     char begin[FM_NUMBER_BYTES], end[FM_NUMBER_BYTES];
     for (size_t i = 0; i < plot->marks.len; i++) {
         const struct fm_plot_mark *mark = &plot->marks.data[i];
-        fm_buffer_addf(out, "%*s[ %s, from %.3f s: %s to %s ]\n", (int)(mark->level % 32) * 2, "",
-                       mark->label, mark->x, fm_number_bytes(begin, fm_plot_bytes(mark->y)),
-                       fm_number_bytes(end, fm_plot_bytes(mark->y2)));
+        fm_buffer_addf(out, "%*s[ %s, from %.3f s", (int)(mark->level % 32) * 2, "", mark->label,
+                       mark->x);
+        if (mark->y >= 0)
+            fm_buffer_addf(out, ": %s", fm_number_bytes(begin, fm_plot_bytes(mark->y)));
+        if (mark->y >= 0 && mark->y2 >= 0)
+            fm_buffer_addf(out, " to %s", fm_number_bytes(end, fm_plot_bytes(mark->y2)));
+        fm_buffer_add_text(out, " ]\n");
     }
 }
 

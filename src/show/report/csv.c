@@ -317,6 +317,9 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
     case FM_PART_SOURCE: /* plain text only */
     case FM_PART_STATS:  /* of memory: memory_csv.c */
         break;
+    case FM_PART_REGIONS:
+        fm_csv_put_regions(r);
+        break;
     case FM_PART_STATES:
         fm_csv_put_state_table(r);
         break;

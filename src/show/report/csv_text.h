@@ -22,6 +22,8 @@ void fm_csv_put_source(const struct fm_report *r, const struct fm_text *text, ui
 void fm_csv_put_state_titles(const struct fm_report *r);
 void fm_csv_put_states(const struct fm_report *r, const int64_t state_ns[FM_STATE_COUNT]);
 
+void fm_csv_put_regions(const struct fm_report *r); /* regions.c */
+
 /* Reports of samples (csv_samples.c). */
 void fm_csv_put_sampled(const struct fm_report *r);
 void fm_csv_put_state_table(const struct fm_report *r);

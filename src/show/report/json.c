@@ -349,6 +349,7 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         [FM_PART_PROCESSES] = "processes",
         [FM_PART_SOURCE] = "",
         [FM_PART_STATS] = "",
+        [FM_PART_REGIONS] = "regions",
         [FM_PART_STATES] = "functions",
         [FM_PART_WAITS] = "waits",
         [FM_PART_SPOTS] = "spots",
@@ -372,6 +373,8 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         add_threads(&page);
     else if (part == FM_PART_PROCESSES)
         add_processes(&page);
+    else if (part == FM_PART_REGIONS)
+        fm_json_add_regions(&page.text, r);
     else if (part == FM_PART_WAITS || part == FM_PART_SPOTS)
         add_places(&page, part);
     else if (fm_part_is_of_lines(part))

@@ -30,6 +30,9 @@ void fm_json_add_states(struct fm_buffer *out, const char *key,
 void fm_json_add_subject(struct fm_buffer *out, const struct fm_report *r);
 void fm_json_add_notes(struct fm_buffer *out, const struct fm_profile *p);
 
+/* The elements of a report of regions (regions.c). */
+void fm_json_add_regions(struct fm_buffer *out, const struct fm_report *r);
+
 /* The elements of a report of lines (json_lines.c). */
 void fm_json_add_lines(struct fm_buffer *out, const struct fm_report *r, enum fm_part part);
 

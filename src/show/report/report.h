@@ -61,6 +61,7 @@ void fm_report_processes(const struct fm_report *r);
 void fm_report_source(const struct fm_report *r);
 void fm_report_states(const struct fm_report *r);   /* what threads and functions were doing */
 void fm_report_waits(const struct fm_report *r);    /* what threads waited for */
+void fm_report_regions(const struct fm_report *r);  /* named phases of the program */
 void fm_report_spots(const struct fm_report *r);    /* the hottest expressions */
 void fm_report_lines(const struct fm_report *r);    /* each function, line by line */
 void fm_report_hot(const struct fm_report *r);      /* the hottest lines of all functions */
@@ -89,6 +90,7 @@ enum fm_part {
     FM_PART_PROCESSES,
     FM_PART_SOURCE,
     FM_PART_STATS, /* of memory */
+    FM_PART_REGIONS,
     FM_PART_STATES,
     FM_PART_WAITS,
     FM_PART_SPOTS,

@@ -62,6 +62,7 @@ void fm_collector_forget(struct fm_collector *c)
     fm_store_close(&c->store);
     c->ended_threads = c->free_threads = NULL; /* their stacks lay in the store */
     fm_threads_unlock();
+    c->era++;
     fm_functions_reset(c);
     fm_sources_reset(c);
     fm_agent_table_release(&c->children);
@@ -114,7 +115,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     c->redact = options->redact;
     c->timer = Py_XNewRef(options->timer);
     c->timer_unit = options->timer_unit;
-    c->next_func = 1;
+    c->next_func = c->era = 1;
     c->node_limit = DEFAULT_NODE_LIMIT;
     c->nowhere = (struct fm_live_node){ .last_child = (uintptr_t)&fm_no_child, .id = UINT32_MAX };
     copy_path(c->folder, sizeof c->folder, options->folder);

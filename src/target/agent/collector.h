@@ -125,6 +125,7 @@ struct fm_collector {
     struct fm_agent_table children; /* (parent id, func id) → struct fm_live_node */
     struct fm_agent_table pauses;   /* frame address → struct fm_pause */
     struct fm_pause *last_pause;
+    uint32_t era; /* of the store: another one is another era */
     uint32_t next_func;
     uint32_t node_limit;
     struct fm_live_node *overflow_root;

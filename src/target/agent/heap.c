@@ -116,11 +116,17 @@ static void give_up(void *object)
 /* ---- memory of lines ---- */
 
 static struct fm_heap_meter *(*meter_of_thread)(void);
+static struct fm_heap_meter *(*meter_at)(struct fm_heap_meter *place);
 static int64_t (*live_bytes)(void);
 
 struct fm_heap_meter *fm_line_memory_meter(void)
 {
     return meter_of_thread && live_bytes ? meter_of_thread() : NULL;
+}
+
+struct fm_heap_meter *fm_line_memory_meter_at(struct fm_heap_meter *place)
+{
+    return meter_at && live_bytes ? meter_at(place) : NULL;
 }
 
 int64_t fm_line_memory_live(void)
@@ -167,6 +173,8 @@ void fm_heap_introduce(void)
         no_types();
     }
     meter_of_thread = (struct fm_heap_meter * (*)(void)) dlsym(RTLD_DEFAULT, "fathom_heap_meter");
+    meter_at = (struct fm_heap_meter * (*)(struct fm_heap_meter *))
+        dlsym(RTLD_DEFAULT, "fathom_heap_meter_at");
     live_bytes = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_live");
 }
 

@@ -26,6 +26,9 @@ struct fm_line_memory {
 struct fm_heap_meter *fm_line_memory_meter(void);
 int64_t fm_line_memory_live(void);
 
+/* The same, which lies at `place` from now on. */
+struct fm_heap_meter *fm_line_memory_meter_at(struct fm_heap_meter *place);
+
 static inline void fm_line_memory_open(struct fm_heap_meter *meter, struct fm_line_memory *at)
 {
     if (__builtin_expect(meter == NULL, 1))

@@ -9,6 +9,7 @@
 #include "target/agent/heap.h"
 #include "target/agent/line_memory.h"
 #include "target/agent/lines.h"
+#include "target/agent/region_type.h"
 #include "target/agent/start.h"
 
 struct collector_object {
@@ -264,14 +265,20 @@ static PyMethodDef module_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
+/* Takes the reference over. */
+static int add_type(PyObject *module, const char *name, PyObject *type)
+{
+    int rc = type ? PyModule_AddObjectRef(module, name, type) : -1;
+    Py_XDECREF(type);
+    return rc;
+}
+
 static int module_exec(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &collector_spec, NULL);
-    if (!type)
+    PyObject *collector = PyType_FromModuleAndSpec(module, &collector_spec, NULL);
+    if (add_type(module, "Collector", collector) < 0)
         return -1;
-    int rc = PyModule_AddObjectRef(module, "Collector", type);
-    Py_DECREF(type);
-    return rc;
+    return add_type(module, "Region", fm_region_type_new(module));
 }
 
 static PyModuleDef_Slot module_slots[] = {

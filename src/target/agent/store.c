@@ -230,6 +230,15 @@ struct fm_live_resumed *fm_store_resumed(struct fm_store *store, uint32_t node)
     return resumed;
 }
 
+void *fm_store_record(struct fm_store *store, enum fm_live_kind kind, uint32_t bytes)
+{
+    struct fm_live_chunk *chunk = chunk_for(store, kind, bytes, 0);
+    void *record = chunk ? chunk_end(chunk) : NULL;
+    if (chunk)
+        chunk_commit(chunk, bytes);
+    return record;
+}
+
 struct fm_live_line *fm_store_line(struct fm_store *store, uint32_t func, uint32_t number)
 {
     struct fm_live_chunk *chunk = chunk_for(store, FM_LIVE_LINES, sizeof(struct fm_live_line), 0);

@@ -49,6 +49,9 @@ struct fm_live_thread *fm_store_thread(struct fm_store *store, uint32_t *ret_id)
 struct fm_live_line *fm_store_line(struct fm_store *store, uint32_t func, uint32_t line);
 struct fm_live_resumed *fm_store_resumed(struct fm_store *store, uint32_t node);
 
+/* A zeroed record of `kind`, `bytes` long. Those of one kind have one length. */
+void *fm_store_record(struct fm_store *store, enum fm_live_kind kind, uint32_t bytes);
+
 /* Room for `frames` open calls; `*ret_number` names it in the thread's record. */
 struct fm_live_frame *fm_store_stack(struct fm_store *store, uint32_t frames, uint32_t *ret_number);
 

@@ -170,6 +170,8 @@ static void after_fork_in_child(void)
             fm_current[slot] = NULL;
         else if (c)
             keep_only(c, fm_current[slot]);
+        if (fm_current[slot] && fm_current[slot]->meter)
+            fm_current[slot]->meter = fm_line_memory_meter(); /* it was in the parent's store */
     }
 }
 

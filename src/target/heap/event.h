@@ -25,15 +25,16 @@ static inline struct fm_heap_self *fm_event_enter(void)
 /* The thread's own count of what begins and ends in it. */
 static inline void fm_event_begins(struct fm_heap_self *self, uint64_t bytes)
 {
-    struct fm_heap_meter *meter = &self->meter;
+    struct fm_heap_meter *meter = self->meter;
     meter->allocated += bytes;
     int64_t net = (int64_t)(meter->allocated - meter->freed);
     meter->high = net > meter->high ? net : meter->high;
+    meter->top = net > meter->top ? net : meter->top;
 }
 
 static inline void fm_event_ends(struct fm_heap_self *self, uint64_t bytes)
 {
-    self->meter.freed += bytes;
+    self->meter->freed += bytes;
 }
 
 static inline void fm_event_leave(struct fm_heap_self *self)

@@ -60,6 +60,8 @@ static void in_child(void)
     /* What an interrupted event still counts, it counts in the parent's store: the header stays. */
     *fm_heap.here = 0;
     fm_heap.forked = holds && fm_heap.header;
+    if (fm_heap_self)
+        fm_threads_meter_at(fm_heap_self, NULL); /* where it was may be the parent's */
     release();
 }
 

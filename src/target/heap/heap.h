@@ -76,7 +76,9 @@ struct fm_heap_last {
  * `inside`, which others read, and for `anchors`, which whoever frees a frame object takes away with
  * the GIL held. */
 struct fm_heap_self {
-    struct fm_heap_meter meter;
+    struct fm_heap_meter
+        *meter; /* its own, or where the agent wants it: see fathom_heap_meter_at() */
+    struct fm_heap_meter own_meter;
     struct fm_heap_last last;
     uint32_t inside; /* an event: see fm_threads_await() */
     uint32_t number; /* in the store */

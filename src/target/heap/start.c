@@ -109,15 +109,27 @@ FM_HEAP_EXPORT int fathom_heap_python(const struct fm_heap_layout *layout)
     return fm_heap.types;
 }
 
-/* The meter of this thread; NULL if nothing is recorded here. It stays where it is as long as the
- * thread lives. */
+/* The meter of this thread; NULL if nothing is recorded here. It stays where it is until the
+ * agent moves it. */
 FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter(void)
 {
     struct fm_heap_self *self = fm_event_enter();
     if (!self)
         return NULL;
     fm_event_leave(self);
-    return &self->meter;
+    return self->meter;
+}
+
+/* The agent: from now on the meter of this thread lies there, where whatever ends the process leaves it;
+ * until the thread ends, or forks. NULL: where it was in the beginning. Returns where it lies. */
+FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter_at(struct fm_heap_meter *place)
+{
+    struct fm_heap_self *self = fm_event_enter();
+    if (!self)
+        return NULL;
+    fm_threads_meter_at(self, place);
+    fm_event_leave(self);
+    return self->meter;
 }
 
 /* What is allocated now, by all threads. */

@@ -53,6 +53,7 @@ static struct fm_heap_self *make(uint32_t tid)
     if (!self)
         return NULL;
     self->tid = tid;
+    self->meter = &self->own_meter;
     if (!prepare(self)) {
         fm_heap_unmap(self, sizeof *self);
         return NULL;
@@ -94,6 +95,15 @@ static bool has_ended(uint32_t tid)
     return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
 }
 
+void fm_threads_meter_at(struct fm_heap_self *self, struct fm_heap_meter *place)
+{
+    struct fm_heap_meter *to = place ? place : &self->own_meter;
+    if (self->meter == to)
+        return;
+    *to = *self->meter;
+    self->meter = to;
+}
+
 /* The record of a thread that is no more. */
 static struct fm_heap_self *take_over(uint32_t tid)
 {
@@ -109,6 +119,7 @@ static struct fm_heap_self *take_over(uint32_t tid)
         __atomic_store_n(&self->tid, tid, __ATOMIC_RELAXED);
         self->depth = self->anchor_count = 0;
         self->thread = self->walked = NULL;
+        fm_threads_meter_at(self, NULL);
     }
     fm_heap_lock_give(&threads.lock);
     return self;

@@ -23,6 +23,10 @@ struct fm_heap_self *fm_threads_all(void); /* the first of a list that only grow
 void fm_threads_await(const struct fm_heap_self *one);
 void fm_threads_init(void);
 
+/* Let the meter of a thread lie at `place`, NULL: in its own record. By the thread itself, or when it is
+ * no more. */
+void fm_threads_meter_at(struct fm_heap_self *self, struct fm_heap_meter *place);
+
 /* In a child: the calling thread is the only one left, and new to its store. */
 void fm_threads_reset(void);
 

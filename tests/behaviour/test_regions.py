@@ -1,0 +1,294 @@
+"""Regions (fathom.region): how often, how long, and what they did to the heap. Sizes are of bytes objects: 33 bytes more
+than was asked for, in one block. What `with` itself takes and gives back is some hundred bytes: SLACK."""
+
+import os
+import subprocess
+import textwrap
+
+import pytest
+
+import recordings
+from conftest import PACKAGE
+from launch import FATHOM, own_run_folders, run  # noqa: F401 (a fixture)
+
+SLACK = 2000
+MB = 1_000_000
+
+
+@pytest.fixture
+def record(python, tmp_path):
+    def call(code, *options, status=0):
+        script = tmp_path / "program.py"
+        script.write_text(textwrap.dedent(code))
+        output = tmp_path / f"out{len(list(tmp_path.iterdir()))}.fathom"
+        done = run(*(options or ("--memory",)), script, python=python, output=output, collectors=(),
+                   env=dict(os.environ, PYTHONPATH=PACKAGE))
+        assert done.returncode == status, done.stderr
+        call.stdout, call.stderr = done.stdout, done.stderr
+        return output
+
+    return call
+
+
+def regions(path, *options):
+    """{"outer/inner": row}"""
+    rows = recordings.report(path, "--regions", *options)["regions"]
+    table = {"/".join(row["path"]): row for row in rows}
+    assert len(table) == len(rows)
+    return table
+
+
+def check(row, entered, *, peak, net, allocated=None):
+    assert row["entered"] == entered
+    assert row["peak_bytes"] == pytest.approx(peak, abs=SLACK)
+    assert row["net_bytes"] == pytest.approx(net, abs=SLACK)
+    assert row["allocated_bytes"] - row["freed_bytes"] == row["net_bytes"]
+    if allocated is not None:
+        assert row["allocated_bytes"] == pytest.approx(allocated, abs=SLACK * entered)
+
+
+def test_each_region_has_its_own_peak(record):
+    path = record("""
+        import fathom, time
+        with fathom.region("load"):
+            a = bytes(10_000_000)
+            b = bytes(5_000_000)
+            del b
+            with fathom.region("parse"):
+                c = bytes(3_000_000)
+            time.sleep(0.05)
+        for i in range(3):
+            with fathom.region("step"):
+                x = bytes(1_000_000 * (i + 1))
+                del x
+        with fathom.region("drop"):
+            del a
+        """)
+    rows = regions(path)
+    assert list(rows) == ["load", "load/parse", "step", "drop"]
+    check(rows["load"], 1, peak=15 * MB, net=13 * MB, allocated=18 * MB)
+    check(rows["load/parse"], 1, peak=3 * MB, net=3 * MB, allocated=3 * MB)
+    check(rows["step"], 3, peak=3 * MB, net=0, allocated=6 * MB)
+    check(rows["drop"], 1, peak=0, net=-10 * MB, allocated=0)
+    assert 50e6 <= rows["load"]["total_ns"] < 5e9
+    assert rows["load/parse"]["total_ns"] < rows["load"]["total_ns"]
+    assert rows["step"]["min_ns"] <= rows["step"]["max_ns"] <= rows["step"]["total_ns"]
+    assert rows == regions(path, "--memory")
+
+
+def test_regions_beside_lines(record):
+    """Both have their own peak of one meter, and open and close in no common order."""
+    path = record("""
+        import fathom
+        @profile
+        def work():
+            a = bytes(2_000_000); del a
+            with fathom.region("one"):
+                b = bytes(5_000_000); del b
+                c = bytes(1_000_000)
+            d = bytes(3_000_000)
+        work()
+        """)
+    check(regions(path)["one"], 1, peak=5 * MB, net=1 * MB)
+    lines = {row["line"]: row for function in recordings.report(path, "--lines")["functions"]
+             for row in function["lines"]}
+    assert lines[5]["transient_bytes"] == 2_000_033
+    assert lines[7]["transient_bytes"] == 5_000_033
+    assert lines[8]["transient_bytes"] == 1_000_033
+    assert lines[9]["transient_bytes"] == 3_000_033
+
+
+def test_recursion_counts_the_outermost(record):
+    path = record("""
+        import fathom
+        @fathom.region("down")
+        def down(n):
+            x = bytes(1_000_000)
+            with fathom.region("here"):
+                if n:
+                    down(n - 1)
+        down(4)
+        """)
+    rows = regions(path)
+    assert sorted(rows) == ["down", "down/here"]
+    check(rows["down"], 5, peak=5 * MB, net=0, allocated=5 * MB)
+    check(rows["down/here"], 5, peak=4 * MB, net=0, allocated=4 * MB)
+
+
+def test_threads_have_their_own_peak(record):
+    path = record("""
+        import fathom, threading
+        turn = threading.Barrier(3)
+        def work(size):
+            with fathom.region("work"):
+                turn.wait()
+                kept = bytes(size)
+                turn.wait()
+                del kept
+        threads = [threading.Thread(target=work, args=(n * 1_000_000,)) for n in (1, 2, 4)]
+        with fathom.region("main"):
+            for t in threads: t.start()
+            for t in threads: t.join()
+        """)
+    rows = regions(path)
+    check(rows["work"], 3, peak=4 * MB, net=0, allocated=7 * MB)
+    assert rows["main"]["allocated_bytes"] < MB
+
+
+def test_one_region_in_many_short_threads(record):
+    path = record("""
+        import fathom, threading
+        region = fathom.region("short")
+        def work():
+            with region:
+                bytes(100_000)
+        for i in range(400):
+            t = threading.Thread(target=work); t.start(); t.join()
+        """)
+    row = regions(path)["short"]
+    assert row["entered"] == 400 and row["peak_bytes"] == pytest.approx(100_033, abs=SLACK)
+    assert row["allocated_bytes"] == pytest.approx(400 * 100_033, abs=400 * 200)
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)"])
+def test_what_is_open_at_the_end_is_not_lost(record, end):
+    path = record(f"""
+        import fathom, os, signal, time
+        with fathom.region("first"):
+            a = bytes(2_000_000)
+        with fathom.region("last"):
+            b = bytes(7_000_000); del b
+            with fathom.region("inner"):
+                c = bytes(4_000_000)
+                time.sleep(0.02)
+                {end}
+        """, status=-9 if "kill" in end else 3)
+    rows = regions(path)
+    check(rows["first"], 1, peak=2 * MB, net=2 * MB)
+    check(rows["last"], 1, peak=7 * MB, net=4 * MB, allocated=11 * MB)
+    check(rows["last/inner"], 1, peak=4 * MB, net=4 * MB)
+    assert [row["open"] for row in rows.values()] == [0, 1, 1]
+    assert rows["last"]["total_ns"] >= rows["last/inner"]["total_ns"] >= 20e6
+
+
+def test_children_of_fork_have_their_own(record):
+    path = record("""
+        import fathom, os
+        with fathom.region("both"):
+            a = bytes(3_000_000)
+            if os.fork() == 0:
+                with fathom.region("child"):
+                    b = bytes(5_000_000); del b
+                os._exit(0)
+            os.wait()
+            with fathom.region("parent"):
+                c = bytes(1_000_000)
+        """)
+    rows = regions(path)
+    check(rows["both"], 1, peak=4 * MB, net=4 * MB)
+    check(rows["both/parent"], 1, peak=1 * MB, net=1 * MB)
+    check(rows["child"], 1, peak=5 * MB, net=0)
+
+
+def test_exceptions_go_through(record):
+    path = record("""
+        import fathom
+        try:
+            with fathom.region("fails"):
+                a = bytes(1_000_000)
+                raise ValueError
+        except ValueError as error:
+            del error
+            print("caught", flush=True)
+        """)
+    assert record.stdout == "caught\n"
+    check(regions(path)["fails"], 1, peak=1 * MB, net=1 * MB)
+
+
+@pytest.mark.parametrize("options", [("--calls",), ("--lines=mine",), ("--calls", "--sample")])
+def test_without_memory_there_is_time(record, options):
+    path = record("""
+        import fathom, time
+        @fathom.region("nap")
+        def nap():
+            time.sleep(0.01)
+        for i in range(4):
+            nap()
+        """, *options)
+    row = regions(path)["nap"]
+    assert row["entered"] == 4 and 40e6 <= row["total_ns"] < 4e9 and "peak_bytes" not in row
+    table = subprocess.run([FATHOM, "report", "--regions", path], capture_output=True, text=True).stdout
+    assert table.splitlines()[-1].split()[-1] == "nap" and "peak" not in table
+
+
+def test_more_names_than_are_kept(record):
+    path = record("""
+        import fathom
+        for i in range(50_100):
+            with fathom.region(f"request {i}"):
+                pass
+        """)
+    table = recordings.report(path, "--regions")
+    assert len(table["regions"]) == 50_001
+    more = table["regions"][-1]
+    assert more["name"] == "<more regions>" and more["entered"] == 100
+    assert [note["count"] for note in table["notes"] if "regions" in note["text"]] == [100]
+
+
+def test_names_of_all_kinds(record):
+    names = ["", "a/b", "größe 🐍", "x" * 10_000, "two\nlines", "half \ud800"]
+    path = record(f"""
+        import fathom
+        for name in {names!r}:
+            with fathom.region(name) as r:
+                assert r.name == name or "ud800" in ascii(name)
+        """)
+    found = [row["name"] for row in recordings.report(path, "--regions")["regions"]]
+    assert found == ["", "a/b", "größe 🐍", "x" * 4096, "two\nlines", "half \\ud800"]
+
+
+def test_tables(record):
+    path = record("""
+        import fathom
+        with fathom.region("one"):
+            with fathom.region("two"):
+                a = bytes(3 << 20)
+        """)
+    for what in ("--memory=regions", "--regions"):
+        table = subprocess.run([FATHOM, "report", what, path], capture_output=True, text=True)
+        rows = table.stdout.splitlines()
+        assert rows[-3].split() == ["peak", "net", "allocated", "freed", "time", "entered", "longest", "region"]
+        assert rows[-2].endswith("  one") and rows[-1].endswith("    two")
+        assert rows[-1].startswith("3.00 MiB  3.00 MiB   3.00 MiB")
+    csv = subprocess.run([FATHOM, "report", "--regions", "--csv", path], capture_output=True, text=True).stdout.splitlines()
+    assert csv[0].split(",")[:3] == ["region", "entered", "open"] and csv[2].split(",")[:3] == ["one / two", "1", "0"]
+    picture = subprocess.run([FATHOM, "plot", path], capture_output=True, text=True).stdout.splitlines()
+    assert picture[-2].startswith("[ one") and picture[-1].startswith("  [ two")
+
+
+def test_a_recording_without_regions_says_so(record):
+    path = record("pass")
+    done = subprocess.run([FATHOM, "report", "--regions", path], capture_output=True, text=True)
+    assert done.returncode == 12 and "holds no regions" in done.stderr
+    done = subprocess.run([FATHOM, "report", "--regions", "--thread", "1", path], capture_output=True, text=True)
+    assert done.returncode == 2
+
+
+def test_nothing_happens_without_a_recording(inside):
+    said = inside("""
+        def f(): return 1
+        assert fathom.region("x")(f) is f
+        with fathom.region("x") as r:
+            pass
+        result = [repr(r), r.name]
+        for bad in (1, None, b"x"):
+            try:
+                fathom.region(bad)
+            except TypeError:
+                result.append("refused")
+        try:
+            fathom.region("x")(3)
+        except TypeError as error:
+            result.append(str(error))
+        """)
+    assert said == ["fathom.region('x')", "x", "refused", "refused", "refused", "region() decorates functions, not int"]
