@@ -22,6 +22,7 @@
 #include "commands/run/samples.h"
 #include "record/capture/live.h"
 #include "record/capture/live_heap.h"
+#include "record/capture/live_slices.h"
 #include "record/formats/format.h"
 #include "record/formats/sources.h"
 #include "record/model/join_samples.h"
@@ -142,6 +143,7 @@ static void bytes_release(struct bytes *b)
 {
     if (b->data)
         munmap(b->data, b->len);
+    *b = (struct bytes){ 0 };
 }
 
 static void note_lost(struct fm_profile *into, const struct store *s, const char *reason)
@@ -195,22 +197,33 @@ static bool read_together(int folder, struct fm_heap_run *run)
            run->version == FM_HEAP_RUN_VERSION;
 }
 
+/* What the launcher saw of it meanwhile; nothing, if it was too short for that. */
+static void read_slices(int folder, const struct store *s, struct bytes *b)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%u.%u" FM_SLICES_SUFFIX, s->pid, s->number);
+    if (bytes_read(folder, name, b) < 0)
+        bytes_release(b);
+}
+
 static void join_heap(struct fm_profile *into, int folder, const struct store *s,
                       const struct fm_live_ending *ending)
 {
-    struct bytes b, more = { 0 };
+    struct bytes b, more = { 0 }, slices;
     struct fm_heap_run run;
     bool together = read_together(folder, &run);
     struct fm_error err = FM_ERROR_INIT;
     if (bytes_read(folder, s->name, &b) < 0 || !read_more(folder, s, &more))
         note_lost(into, s, strerror(errno));
-    struct fm_heap_files files = { b.data, b.len, more.data, more.len };
+    read_slices(folder, s, &slices);
+    struct fm_heap_files files = { b.data, b.len, more.data, more.len, slices.data, slices.len };
     if (!b.data && !more.data)
         note_lost(into, s, "there was no room for its memory in the folder of the run");
     else if (fm_live_heap_load(into, &files, together ? &run : NULL, ending, &err) < 0)
         note_lost(into, s, err.text);
     bytes_release(&b);
     bytes_release(&more);
+    bytes_release(&slices);
 }
 
 /* The value of "key=" at the start of a line, as a string id; 0 if it is not there. */

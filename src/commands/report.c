@@ -18,6 +18,7 @@
 
 /* The profile to report, and the table of its functions. */
 struct subject {
+    struct fm_shown from, to; /* of --at TIME */
     struct fm_profile *p;
     struct fm_flat *made; /* what must be freed of the table */
     const struct fm_flat *flat;
@@ -338,6 +339,9 @@ static int choose_memory(struct subject *s, struct fm_report_options *o, struct 
                             "%s holds no types: they were not recorded, which `fathom run --memory "
                             "--types` does on CPython 3.13 and later",
                             o->files[0]);
+    if (o->at_said && o->at == FM_AT_TIME &&
+        fm_report_moment_show(&o->moment, s->p, o->files[0], &s->from, &s->to, err) < 0)
+        return err->status;
     s->origin = fm_profile_shed_time(s->p, o->rows);
     return fm_report_options_settle(o, false, err);
 }
@@ -346,7 +350,9 @@ static int choose_memory(struct subject *s, struct fm_report_options *o, struct 
 static int open_subject(struct subject *s, struct fm_report_options *o, struct fm_error *err)
 {
     bool as_pstats = o->layout == FM_LAYOUT_PSTATS;
-    s->p = fm_inputs_open(o->files, as_pstats, shows_text(o->part) ? FM_FILE_TEXTS : 0, err);
+    unsigned parts =
+        (shows_text(o->part) ? FM_FILE_TEXTS : 0) | (o->at == FM_AT_TIME ? FM_FILE_HISTORIES : 0);
+    s->p = fm_inputs_open(o->files, as_pstats, parts, err);
     if (!s->p || choose_memory(s, o, err) < 0)
         return err->status;
     if (o->memory)
@@ -387,7 +393,8 @@ static int report(struct subject *s, struct fm_report_options *o, struct fm_erro
     r.min_percent = o->min_percent;
     r.view = o->view;
     if (o->memory)
-        r.memory = (struct fm_memory_view){ &fm_instants[o->at], o->rows, s->origin, o->rows_max };
+        r.memory = (struct fm_memory_view){ &fm_instants[o->at], o->rows, s->origin, o->rows_max,
+                                            o->moment.range,     s->from, s->to };
     make_table(s, o, &r.scope, &r.style);
     only.p = s->p;
     only.lines = s->lines;

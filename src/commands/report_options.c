@@ -34,7 +34,9 @@ static const char help[] =
     "                        temporaries, stats, regions, threads or processes; goes with --callers, …\n"
     "      --at WHEN         instead of the peak: end (what was never freed), all (everything\n"
     "                        that was allocated), temporary (what was freed at once), together\n"
-    "                        (when all processes had most: the default where there are several)\n"
+    "                        (when all processes had most: the default where there are several);\n"
+    "                        what was alive at a time of the run: 2.5s, 300ms, 50%; or 1s..2s:\n"
+    "                        how much more than at the first time\n"
     "\n"
     "Line by line, where lines were recorded:\n"
     "      --lines[=FUNC]    the functions that were marked, or those with the most time\n"
@@ -254,14 +256,16 @@ static int take_states(const char *text, unsigned *states, struct fm_error *err)
 
 static int take_at(struct fm_report_options *o, const char *text, struct fm_error *err)
 {
-    for (int i = 0; i < FM_INSTANTS; i++) {
-        if (strcmp(text, fm_instants[i].name) != 0)
-            continue;
-        o->at = (enum fm_instant)i;
-        o->at_said = o->memory = true;
+    int i = 0;
+    o->at_said = o->memory = true;
+    while (i < FM_AT_TIME && strcmp(text, fm_instants[i].name) != 0)
+        i++;
+    o->at = (enum fm_instant)i;
+    if (i < FM_AT_TIME || fm_report_moment_parse(&o->moment, text))
         return 0;
-    }
-    return fm_error_set(err, FM_USAGE, "--at is peak, together, end, all or temporary, not \"%s\"",
+    return fm_error_set(err, FM_USAGE,
+                        "--at is peak, together, end, all, temporary, a time of the run (2.5s, "
+                        "300ms, 50%%), or two of them (1s..2s), not \"%s\"",
                         text);
 }
 
@@ -546,6 +550,8 @@ static int settle_memory(struct fm_report_options *o, struct fm_error *err)
     bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
     if (!o->at_said)
         o->at = default_instant(o);
+    if (!o->at_said && o->at == FM_AT_TIME)
+        return fm_error_set(err, FM_USAGE, "say which time you sort by: --at 2.5s, or --at 50%%");
     if (!o->sorted && fm_query_sort(&o->query, edges ? "total" : "self", err) < 0)
         return err->status;
     fm_query_settle_metrics(&o->query, fm_instants[o->at].bytes, fm_instants[o->at].blocks);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "commands/report_moment.h"
 #include "show/report/report.h"
 
 enum fm_layout { FM_LAYOUT_TABLE, FM_LAYOUT_PSTATS, FM_LAYOUT_JSON, FM_LAYOUT_CSV };
@@ -36,7 +37,8 @@ struct fm_report_options {
     enum fm_memory_rows rows; /* … by line, function or type */
     enum fm_instant at;
     bool at_said;
-    bool together; /* it is known when all processes shown had most */
+    struct fm_report_moment moment; /* of FM_AT_TIME */
+    bool together;                  /* it is known when all processes shown had most */
     double min_percent;
     int64_t process, thread; /* -1: all */
     enum fm_color_mode color;

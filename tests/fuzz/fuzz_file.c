@@ -72,6 +72,9 @@ static void use(struct fm_profile *p)
         fm_profile_merge(shaped[i], p);
         fm_profile_free(shaped[i]);
     }
+    struct fm_moment from = { true, 20 }, to = { true, 100 };
+    struct fm_shown shown[2];
+    fm_history_show(p, &from, &to, &shown[0], &shown[1]);
     fm_flat_free(fm_flat_new(p, NULL));
     if (fm_file_save(p, sink, NULL))
         abort();
@@ -131,7 +134,10 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     SEED(&b, FM_BLOCK_WAITS, "\0\2\7" "\3\3\0\0\5\5\2\5\1\0\2\2\4\4");
     SEED(&b, FM_BLOCK_SOURCES, "\0\1\3" "\1\1\2");
     SEED(&b, FM_BLOCK_NOTES, "\0\1\4" "\1\1\5\2");
-    SEED(&b, FM_BLOCK_END, "\25");
+    SEED(&b, FM_BLOCK_HISTORIES, "\0\1\4" "\1\5\100\3");
+    SEED(&b, FM_BLOCK_HISTORY_CONTEXTS, "\0\2\2" "\0\0" "\1\2");
+    SEED(&b, FM_BLOCK_HISTORY_CHANGES, "\0\3\5" "\0\0\0" "\4\0\2" "\0\2\1" "\10\6\3" "\2\2\1");
+    SEED(&b, FM_BLOCK_END, "\30");
     /* clang-format on */
     fm_buffer_clear(out);
     if (n == 0)

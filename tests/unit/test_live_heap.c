@@ -11,8 +11,8 @@ static struct fm_profile *load(const void *bytes, size_t len)
     struct fm_profile *p = fm_profile_new();
     struct fm_live_ending ending = { .end_ns = 9000, .exit_status = 0 };
     struct fm_error err = FM_ERROR_INIT;
-    if (fm_live_heap_load(p, &(struct fm_heap_files){ bytes, len, NULL, 0 }, NULL, &ending, &err) ==
-        0) {
+    if (fm_live_heap_load(p, &(struct fm_heap_files){ .bytes = bytes, .len = len }, NULL, &ending,
+                          &err) == 0) {
         for (size_t i = 0; i < p->nodes.len; i++) {
             assert_true(p->nodes.data[i].parent == FM_NONE || p->nodes.data[i].parent < i);
             assert_true(p->nodes.data[i].func < p->functions.len);
@@ -100,7 +100,7 @@ static void test_together(void **state)
         struct fm_profile *p = fm_profile_new();
         struct fm_error err = FM_ERROR_INIT;
         struct fm_live_ending ending = { 0 };
-        struct fm_heap_files files = { s.data, s.len, NULL, 0 };
+        struct fm_heap_files files = { .bytes = s.data, .len = s.len };
         assert_int_equal(fm_live_heap_load(p, &files, &cases[i].run, &ending, &err), 0);
         assert_int_equal(fm_profile_value(p, FM_METRIC_TOGETHER, node_named(p, "load")),
                          cases[i].load);
@@ -157,7 +157,7 @@ static void test_a_process_that_is_known(void **state)
     fm_profile_process(p, &(struct fm_process){ .pid = 77, .start_ns = 500 }); /* before exec */
     fm_profile_process(p, &(struct fm_process){ .pid = 77, .start_ns = 1500 });
     fm_profile_process(p, &(struct fm_process){ .pid = 78, .start_ns = 1500 });
-    struct fm_heap_files files = { s.data, s.len, NULL, 0 };
+    struct fm_heap_files files = { .bytes = s.data, .len = s.len };
     assert_int_equal(fm_live_heap_load(p, &files, NULL, &(struct fm_live_ending){ 0 }, &err), 0);
     assert_int_equal(p->processes.len, 3);
     assert_true(!p->processes.data[0].memory && p->processes.data[1].memory);

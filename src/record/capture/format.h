@@ -27,7 +27,7 @@
  * columns of processes); 3: source text in blocks of its own (21), a column of processes; 4: one
  * more of these, the run;
  * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes);
- * 6: regions (block 29, a column of marks) */
+ * 6: memory over time (blocks 26 to 28), regions (block 29, a column of marks) */
 #define FM_FILE_MINOR 6
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
@@ -87,6 +87,12 @@ enum fm_block_type {
     FM_BLOCK_MEMORY_MARKS =
         25, /* table: process + 1 or 0, name str, level + 1 or 0, begin ns, end ns,
                                    then bytes at the begin and at the end, each + 1 or 0 */
+    FM_BLOCK_HISTORIES =
+        26, /* table: process + 1, begin ns, end ns, rows of it in HISTORY_CHANGES */
+    FM_BLOCK_HISTORY_CONTEXTS = 27, /* table: row of HISTORIES, node */
+    FM_BLOCK_HISTORY_CHANGES = 28, /* table: row of HISTORIES, µs since the row before of the block,
+                                      signed, row of HISTORY_CONTEXTS − that of the row before,
+                                      signed, then signed: bytes, blocks */
     FM_BLOCK_REGIONS =
         29,         /* table: process + 1 or 0, row of the region around it + 1 or 0, name str,
                               then signed: times entered, visits open at the end, ns, suspended ns,

@@ -134,6 +134,24 @@ static void copy_regions(struct fm_profile *to, const struct fm_profile *from,
     }
 }
 
+/* What was alive over time: of nodes that follow those of `to` in their order. */
+static void copy_histories(struct fm_profile *to, const struct fm_profile *from,
+                           uint32_t first_process, uint32_t first_node)
+{
+    for (size_t i = 0; i < from->memory.histories.len; i++) {
+        const struct fm_history *h = &from->memory.histories.data[i];
+        struct fm_history copy = { .process = moved_process(h->process, first_process),
+                                   .begin_ns = h->begin_ns,
+                                   .end_ns = h->end_ns };
+        for (size_t k = 0; k < h->contexts.len; k++)
+            fm_vec_push(&copy.contexts, h->contexts.data[k] + first_node);
+        fm_buffer_add(&copy.slices.bytes, h->slices.bytes.data, h->slices.bytes.len);
+        copy.slices.last_us = h->slices.last_us;
+        copy.slices.count = h->slices.count;
+        fm_vec_push(&to->memory.histories, copy);
+    }
+}
+
 /* ---- reshaping ---- */
 
 /* A function keeps its lines, spots and waits if it is still in some tree; one that was in none
@@ -326,7 +344,7 @@ static void merge_sources(struct fm_profile *into, const struct fm_profile *from
 
 void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
 {
-    uint32_t first_process = (uint32_t)into->processes.len;
+    uint32_t first_process = (uint32_t)into->processes.len, first_node = (uint32_t)into->nodes.len;
     fm_autofree uint32_t *functions = merge_functions(into, from);
     merge_processes(into, from);
     merge_trees(into, from, first_process, functions);
@@ -336,6 +354,7 @@ void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
     copy_samples(into, from, functions, first_process);
     copy_memory(into, from, first_process);
     copy_regions(into, from, first_process);
+    copy_histories(into, from, first_process, first_node);
     merge_sources(into, from);
     for (size_t i = 0; i < from->notes.len; i++) {
         struct fm_note note = from->notes.data[i];

@@ -18,8 +18,9 @@ bool fm_file_recognise(const void *bytes, size_t len);
 
 /* What large recordings can be asked for without. */
 enum fm_file_part {
-    FM_FILE_TEXTS = 1, /* source text */
-    FM_FILE_ALL = 1,
+    FM_FILE_TEXTS = 1,     /* source text */
+    FM_FILE_HISTORIES = 2, /* memory over time */
+    FM_FILE_ALL = 3,
 };
 
 /* Load from bytes in memory. `name` is for messages. */

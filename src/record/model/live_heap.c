@@ -10,6 +10,7 @@
 #include "base/varint.h"
 #include "record/capture/live.h"
 #include "record/capture/live_heap.h"
+#include "record/model/live_slices.h"
 
 #define NODES_MAX   (1u << 23)
 #define THREADS_MAX 65536u
@@ -439,6 +440,23 @@ static void release(struct heap_load *l)
     fm_map_release(&l->children);
 }
 
+/* What was alive over time, if somebody looked. */
+static void add_history(struct heap_load *l, const struct fm_heap_files *files)
+{
+    const struct fm_process *process = &l->p->processes.data[l->process];
+    struct fm_sliced of = {
+        .accounts = l->accounts,
+        .place = l->place,
+        .account_count = l->counts[FM_HEAP_ACCOUNTS],
+        .node_count = l->counts[FM_HEAP_NODES],
+        .process = l->process,
+        .begin_ns = l->h.start_ns,
+        .end_ns = process->end_ns ? process->end_ns : l->h.end_ns,
+    };
+    if (files->slices)
+        fm_live_slices_load(l->p, &of, files->slices, files->slices_len);
+}
+
 int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
                       const struct fm_heap_run *run, const struct fm_live_ending *ending,
                       struct fm_error *err)
@@ -469,6 +487,7 @@ int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
             add_account(&l, i);
     l.first_count = p->memory.counts.len;
     add_counts(&l);
+    add_history(&l, files);
     p->processes.data[l.process].memory = true;
     p->processes.data[l.process].memory_python = l.h.flags & FM_HEAP_PYTHON;
     p->processes.data[l.process].memory_own_bytes = l.h.own_bytes;

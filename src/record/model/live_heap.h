@@ -23,6 +23,8 @@ struct fm_heap_files {
     size_t len;
     const void *more; /* of its ".more" file */
     size_t more_len;
+    const void *slices; /* what others saw of it meanwhile (capture/live_slices.h) */
+    size_t slices_len;
 };
 
 /* `run` is the file of what all processes have together; NULL: there is none. */

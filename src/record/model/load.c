@@ -403,6 +403,12 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
         return fm_load_memory_marks(l, &c);
     case FM_BLOCK_REGIONS:
         return fm_load_regions(l, &c);
+    case FM_BLOCK_HISTORIES:
+        return fm_load_histories(l, &c);
+    case FM_BLOCK_HISTORY_CONTEXTS:
+        return fm_load_history_contexts(l, &c);
+    case FM_BLOCK_HISTORY_CHANGES:
+        return fm_load_history_changes(l, &c);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;
@@ -450,6 +456,7 @@ static void loader_release(struct fm_loader *l)
     fm_map_release(&l->flat_rows);
     fm_renumber_release(&l->lines);
     fm_renumber_release(&l->regions);
+    fm_load_histories_release(l);
     fm_columns_release(&l->table);
 }
 
@@ -462,6 +469,9 @@ bool fm_file_recognise(const void *bytes, size_t len)
 static uint64_t types_of(unsigned parts)
 {
     uint64_t types = (1ull << FM_BLOCK_TYPES) - 1;
+    uint64_t histories = 1ull << FM_BLOCK_HISTORIES | 1ull << FM_BLOCK_HISTORY_CONTEXTS |
+                         1ull << FM_BLOCK_HISTORY_CHANGES;
+    types &= parts & FM_FILE_HISTORIES ? types : ~histories;
     return parts & FM_FILE_TEXTS ? types : types & ~(1ull << FM_BLOCK_TEXTS);
 }
 
@@ -483,6 +493,7 @@ static struct fm_profile *load(struct fm_reader *reader, unsigned parts, const c
             fm_profile_thread_root(l.p, t);
     fm_lines_sort(&l.p->lines);
     fm_samples_sort(&l.p->samples);
+    fm_load_histories_end(&l);
     note_damage(&l, reader);
     loader_release(&l);
     if (l.budget.spent) {

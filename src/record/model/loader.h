@@ -1,6 +1,7 @@
 /*
  * Inside the reader of .fathom files: what load.c (the file, trees and tables) and load_lines.c
- * (lines, spots and waits) and load_memory.c and load_regions.c share. Nobody else includes this.
+ * (lines, spots and waits), load_memory.c, load_history.c and load_regions.c share. Nobody else includes
+ * this.
  *
  * Each fm_load_… takes one block in and returns false if it makes no sense.
  */
@@ -14,6 +15,20 @@
 #include "record/model/profile.h"
 #include "record/model/renumber.h"
 
+/* A context of a history: which one, and its place there. */
+struct fm_history_place {
+    uint32_t history, context;
+};
+
+/* Histories being read. */
+struct fm_history_load {
+    struct fm_renumber histories, places; /* numbers in the file → of the profile, of `all` */
+    FM_VEC(struct fm_history_place) all;
+    FM_VEC(uint64_t) missing; /* by history: rows of changes that are still to come */
+    uint32_t open;            /* the history whose last slice is open, + 1; 0: none */
+    uint64_t open_ns;
+};
+
 struct fm_loader {
     struct fm_profile *p;
     unsigned parts; /* enum fm_file_part: what was asked for */
@@ -26,6 +41,7 @@ struct fm_loader {
     uint64_t bad_blocks, missing_blocks;
     bool ended; /* the writer's last block was seen */
     struct fm_budget budget;
+    struct fm_history_load history;
 };
 
 /* By their numbers in the file; what is missing gets a stand-in and is counted. */
@@ -43,8 +59,15 @@ bool fm_load_heap_counts(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_memory_points(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_memory_marks(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_regions(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_histories(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_history_contexts(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_history_changes(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_spots(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_waits(struct fm_loader *l, struct fm_cursor *c);
+
+/* All blocks were read: histories of which something is missing are left out, and counted. */
+void fm_load_histories_end(struct fm_loader *l);
+void fm_load_histories_release(struct fm_loader *l);
 
 /* ---- tables being read ---- */
 

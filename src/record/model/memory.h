@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "record/model/history.h"
 
 /* Tables of numbers by bucket. Sizes: half-octaves of bytes; lives: octaves of allocations that the
  * thread made meanwhile (capture/live_heap.h has both); kinds: the function that was asked. */
@@ -52,9 +53,13 @@ struct fm_memory {
     FM_VEC(struct fm_heap_count) counts;
     FM_VEC(struct fm_memory_point) points; /* of each process in order of time */
     FM_VEC(struct fm_memory_mark) marks;
+    FM_VEC(struct fm_history) histories;
 };
 
 void fm_memory_release(struct fm_memory *memory);
+
+/* The nodes are others by now: what names them goes. */
+void fm_memory_forget_histories(struct fm_memory *memory);
 
 /* Where a bucket begins: bytes, or allocations; of kinds it is the kind itself. The bucket behind the
  * last begins where that ends. */

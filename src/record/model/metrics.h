@@ -73,7 +73,9 @@ enum fm_metric_place {
     X(TEMPORARY,        "temporary",        "temporary memory",   BYTES, SUM, SELF, EXACT, MEMORY, 0x5d7a36, 0xa6c878) \
     X(TEMPORARY_BLOCKS, "temporary_blocks", "temporary blocks",   COUNT, SUM, SELF, EXACT, MEMORY, 0x5d7a36, 0xa6c878) /* freed at once */ \
     X(TOGETHER,         "together",         "memory when all processes had most", BYTES, SUM, SELF, EXACT, MEMORY, 0x7a4f9c, 0xb592d6) \
-    X(TOGETHER_BLOCKS,  "together_blocks",  "blocks when all processes had most", COUNT, SUM, SELF, EXACT, MEMORY, 0x7a4f9c, 0xb592d6)
+    X(TOGETHER_BLOCKS,  "together_blocks",  "blocks when all processes had most", COUNT, SUM, SELF, EXACT, MEMORY, 0x7a4f9c, 0xb592d6)        \
+    X(THEN,             "then",             "memory at that time",  BYTES, SUM, SELF, EXACT, MEMORY, 0x2f6f8f, 0x7fb8d6) \
+    X(THEN_BLOCKS,      "then_blocks",      "blocks at that time",  COUNT, SUM, SELF, EXACT, MEMORY, 0x2f6f8f, 0x7fb8d6)
 /* clang-format on */
 
 enum fm_metric {
@@ -147,6 +149,12 @@ static inline bool fm_metric_has_total_key(enum fm_metric metric)
 {
     enum fm_metric_place place = fm_metric_info(metric)->place;
     return (place == FM_PLACE_COLUMN || place == FM_PLACE_MEMORY) && fm_metric_has_total(metric);
+}
+
+/* May its numbers be below zero? They are differences of two instants, or of one and nothing. */
+static inline bool fm_metric_is_difference(enum fm_metric metric)
+{
+    return metric == FM_METRIC_THEN || metric == FM_METRIC_THEN_BLOCKS;
 }
 
 /* Do its numbers add up, so that shares of them make sense? */

@@ -24,6 +24,7 @@ struct append {
     uint32_t functions_done;
     uint32_t threads_done;
     uint32_t first_process, first_thread; /* the numbers of those of `p` begin here */
+    uint32_t first_node;
 };
 
 static uint32_t string_number(struct append *a, uint32_t string)
@@ -259,6 +260,16 @@ static uint64_t known_bytes(int64_t bytes)
     return bytes < 0 ? 0 : (uint64_t)bytes + 1;
 }
 
+/* Each block stands for itself: its first row has nothing before it. */
+static struct fm_row_before *row_before(struct append *a, enum fm_recorder_table table,
+                                        struct fm_row_before *before)
+{
+    const struct fm_rows *rows = &a->r->tables[table];
+    if (fm_rows_full(rows) || !rows->count)
+        *before = (struct fm_row_before){ 0 };
+    return before;
+}
+
 static void append_memory(struct append *a)
 {
     const struct fm_memory *memory = &a->p->memory;
@@ -267,17 +278,14 @@ static void append_memory(struct append *a)
         FM_RECORDER_ROW(a->r, FM_TABLE_HEAP_COUNTS, process_number(a, count->process), count->table,
                         count->bucket, fm_zigzag(count->blocks), fm_zigzag(count->bytes));
     }
-    uint64_t before = 0;
     for (size_t i = 0; i < memory->points.len; i++) {
         const struct fm_memory_point *point = &memory->points.data[i];
-        if (fm_rows_full(&a->r->tables[FM_TABLE_MEMORY_POINTS]) ||
-            !a->r->tables[FM_TABLE_MEMORY_POINTS].count)
-            before = 0; /* each block stands for itself */
+        struct fm_row_before *before = row_before(a, FM_TABLE_MEMORY_POINTS, &a->r->point);
         FM_RECORDER_ROW(a->r, FM_TABLE_MEMORY_POINTS, process_number(a, point->process),
-                        fm_zigzag((int64_t)(point->at_ns - before)), known_bytes(point->heap),
+                        fm_zigzag((int64_t)(point->at_ns - before->time)), known_bytes(point->heap),
                         known_bytes(point->rss), known_bytes(point->pss), known_bytes(point->swap),
                         known_bytes(point->limit), known_bytes(point->group));
-        before = point->at_ns;
+        before->time = point->at_ns;
     }
     for (size_t i = 0; i < memory->marks.len; i++) {
         const struct fm_memory_mark *mark = &memory->marks.data[i];
@@ -300,6 +308,56 @@ static void append_regions(struct append *a)
                         fm_zigzag(row->ns), fm_zigzag(row->suspended_ns), fm_zigzag(row->min_ns),
                         fm_zigzag(row->max_ns), row->memory, fm_zigzag(row->allocated),
                         fm_zigzag(row->freed), fm_zigzag(row->above_most));
+    }
+}
+
+/* ---- memory over time ---- */
+
+static void append_change(struct append *a, uint64_t history, uint64_t at_ns, uint64_t context,
+                          const struct fm_history_change *change)
+{
+    struct fm_row_before *before = row_before(a, FM_TABLE_HISTORY_CHANGES, &a->r->change);
+    FM_RECORDER_ROW(a->r, FM_TABLE_HISTORY_CHANGES, history,
+                    fm_zigzag((int64_t)(at_ns / 1000 - before->time)),
+                    fm_zigzag((int64_t)(context - before->context)), fm_zigzag(change->bytes),
+                    fm_zigzag(change->blocks));
+    *before = (struct fm_row_before){ at_ns / 1000, context };
+}
+
+/* A slice without changes is a row that changes nothing. Returns how many rows there are. */
+static uint64_t append_changes(struct append *a, const struct fm_history *h, uint64_t number,
+                               uint64_t first_context, bool only_count)
+{
+    struct fm_slices_walk w = fm_slices_walk(h->slices.bytes.data, h->slices.bytes.len);
+    static const struct fm_history_change none;
+    uint64_t at_ns, rows = 0;
+    while (fm_slices_next(&w, &at_ns) && !a->r->failed) {
+        struct fm_history_change change;
+        uint64_t before = rows;
+        for (; fm_slices_next_change(&w, &change); rows++)
+            if (!only_count)
+                append_change(a, number, at_ns, first_context + change.context, &change);
+        if (rows > before)
+            continue;
+        rows++;
+        if (!only_count)
+            append_change(a, number, at_ns, first_context, &none);
+    }
+    return rows;
+}
+
+static void append_histories(struct append *a)
+{
+    for (size_t i = 0; i < a->p->memory.histories.len && !a->r->failed; i++) {
+        const struct fm_history *h = &a->p->memory.histories.data[i];
+        uint64_t rows = append_changes(a, h, 0, 0, true);
+        uint64_t number = FM_RECORDER_ROW(a->r, FM_TABLE_HISTORIES, process_number(a, h->process),
+                                          h->begin_ns, h->end_ns, rows);
+        uint64_t first = fm_recorder_next(a->r, FM_TABLE_HISTORY_CONTEXTS);
+        for (size_t k = 0; k < h->contexts.len; k++)
+            FM_RECORDER_ROW(a->r, FM_TABLE_HISTORY_CONTEXTS, number,
+                            (uint64_t)a->first_node + h->contexts.data[k]);
+        append_changes(a, h, number, first, false);
     }
 }
 
@@ -328,6 +386,7 @@ void fm_recorder_profile(struct fm_recorder *r, const struct fm_profile *p)
     a.functions = fm_malloc((p->functions.len + 1) * sizeof *a.functions);
     a.first_process = (uint32_t)fm_recorder_next(r, FM_TABLE_PROCESSES);
     a.first_thread = (uint32_t)fm_recorder_next(r, FM_TABLE_THREADS);
+    a.first_node = (uint32_t)fm_recorder_next(r, FM_TABLE_NODES);
     append_facts(&a);
     append_processes(&a);
     append_notes(&a);
@@ -337,6 +396,7 @@ void fm_recorder_profile(struct fm_recorder *r, const struct fm_profile *p)
     append_samples(&a);
     append_memory(&a);
     append_regions(&a);
+    append_histories(&a);
     append_sources(&a);
     free(a.strings);
     free(a.functions);

@@ -25,8 +25,8 @@
 #define FM_RECORDER_TABLES(X)                                                                      \
     X(RUN) X(PROCESSES) X(NOTES) X(METRICS) X(FUNCTIONS) X(THREADS) X(NODES) X(FLAT_ROWS)          \
     X(FLAT_EDGES) X(LINE_MARKS) X(LINE_UNIT) X(LINES) X(LINE_VISITS) X(LINE_STATES) X(LINE_MEMORY) \
-    X(SPOTS) X(WAITS) X(HEAP_COUNTS) X(MEMORY_POINTS) X(MEMORY_MARKS) X(REGIONS)     \
-    X(SOURCES)
+    X(SPOTS) X(WAITS) X(HEAP_COUNTS) X(MEMORY_POINTS) X(MEMORY_MARKS) X(HISTORIES)                 \
+    X(HISTORY_CONTEXTS) X(HISTORY_CHANGES) X(REGIONS) X(SOURCES)
 /* clang-format on */
 
 enum fm_recorder_table {
@@ -50,7 +50,14 @@ struct fm_new_strings {
     uint32_t first, count;
 };
 
+/* The last row of a table whose rows are told by their difference to the one before of the block: of
+ * whichever profile it was. */
+struct fm_row_before {
+    uint64_t time, context;
+};
+
 struct fm_recorder {
+    struct fm_row_before point, change; /* ns; µs */
     struct fm_writer writer;
     struct fm_compressor *compressor; /* NULL: blocks as they are */
     int failed;                       /* 0, or the negative errno of the first failure */

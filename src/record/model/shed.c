@@ -77,6 +77,7 @@ static void keep_nodes(struct fm_profile *p, const bool *kept)
     p->nodes.len = n;
     for (size_t i = 0; i < p->threads.len; i++)
         p->threads.data[i].root = place[p->threads.data[i].root];
+    fm_memory_forget_histories(&p->memory);
 }
 
 void fm_profile_shed_memory(struct fm_profile *p)

@@ -13,13 +13,13 @@
 #include "base/map.h"
 #include "base/memory.h"
 
-/* Numbers are not negative here, which makes a sum that stays in range cheap. */
+/* A sum that stays in range. */
 static inline int64_t plus(int64_t a, int64_t b)
 {
-    uint64_t sum = (uint64_t)a + (uint64_t)b;
-    if (__builtin_expect(sum > INT64_MAX, 0))
-        return INT64_MAX;
-    return (int64_t)sum;
+    int64_t sum;
+    if (__builtin_expect(__builtin_add_overflow(a, b, &sum), 0))
+        return a < 0 ? INT64_MIN : INT64_MAX;
+    return sum;
 }
 
 /* What follows is made for sums and for the rest apart: `sum` is known where the loops are. */
@@ -46,8 +46,9 @@ INLINE void own_loop(int64_t *self, const struct fm_shape_source *s, enum fm_met
     const uint8_t *parts = s->part;
     unsigned part = fm_part_of(metric);
     size_t nodes = data ? s->p->nodes.len : 0;
+    int64_t least = fm_metric_is_difference(metric) ? INT64_MIN : 0;
     for (size_t i = 0; i < nodes; i++)
-        if (data[i] > 0 && node_of[i] != FM_NONE && (!parts || parts[i] & part))
+        if (data[i] > least && node_of[i] != FM_NONE && (!parts || parts[i] & part))
             add(sum, metric, &self[node_of[i]], data[i]);
 }
 

@@ -5,7 +5,7 @@
 
 static int compare_children(const void *a, const void *b, void *data)
 {
-    const int64_t *total = data;
+    const int64_t *total = data; /* or weight */
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     if (total[x] != total[y])
         return total[x] < total[y] ? 1 : -1;
@@ -54,17 +54,36 @@ static void add_times(struct fm_branches *b, const struct fm_profile *p)
     }
 }
 
+/* Where some numbers are below zero: what each node and its callees have, without the sign. */
+static int64_t *weights_new(const struct fm_profile *p, const int64_t *selves)
+{
+    size_t n = p->nodes.len, below = 0;
+    for (size_t i = 0; i < n; i++)
+        below += selves[i] < 0;
+    if (!below)
+        return NULL;
+    int64_t *weight = fm_calloc(n + 1, sizeof *weight);
+    for (size_t i = n; i-- > 0;) {
+        int64_t own = selves[i] == INT64_MIN ? INT64_MAX : selves[i] < 0 ? -selves[i] : selves[i];
+        weight[i] = fm_sum(weight[i], own);
+        if (p->nodes.data[i].parent != FM_NONE)
+            weight[p->nodes.data[i].parent] = fm_sum(weight[p->nodes.data[i].parent], weight[i]);
+    }
+    return weight;
+}
+
 static void sort_children(struct fm_branches *b)
 {
     for (size_t i = 0; i < b->p->nodes.len; i++)
         qsort_r(b->children + b->start[i], b->start[i + 1] - b->start[i], sizeof *b->children,
-                compare_children, b->total_ns);
+                compare_children, b->weight ? b->weight : b->total_ns);
 }
 
 void fm_branches_init(struct fm_branches *b, const struct fm_profile *p)
 {
     add_children(b, p);
     add_times(b, p);
+    b->weight = NULL;
     sort_children(b);
 }
 
@@ -73,6 +92,7 @@ void fm_branches_init_of(struct fm_branches *b, const struct fm_profile *p, enum
     add_children(b, p);
     b->total_ns = fm_profile_totals_new(p, metric);
     b->self_ns = fm_profile_selves_new(p, metric);
+    b->weight = weights_new(p, b->self_ns);
     sort_children(b);
 }
 
@@ -81,6 +101,7 @@ void fm_branches_release(struct fm_branches *b)
     free(b->children);
     free(b->start);
     free(b->total_ns);
+    free(b->weight);
     free(b->self_ns);
     fm_node_numbers_release(&b->numbers);
 }
@@ -109,12 +130,15 @@ static void push_children(const struct fm_branches *b, const struct fm_step *ste
     int depth = step->depth + 1;
     struct fm_step rest = { step->node, depth, step->lasts | last_bit(depth), 0, 0 };
     while (shown < end && (depth_max < 0 || depth <= depth_max) &&
-           b->total_ns[b->children[shown]] >= least_ns)
+           fm_branches_weight(b, b->children[shown]) >= least_ns)
         shown++;
-    for (uint32_t i = shown; i < end; i++)
+    int64_t weight = 0;
+    for (uint32_t i = shown; i < end; i++) {
         rest.hidden_ns += b->total_ns[b->children[i]];
+        weight += fm_branches_weight(b, b->children[i]);
+    }
     rest.hidden = end - shown;
-    bool show_rest = rest.hidden && rest.hidden_ns >= least_ns;
+    bool show_rest = rest.hidden && weight >= least_ns;
     if (show_rest)
         fm_vec_push(stack, rest);
     for (uint32_t i = shown; i-- > first;) {

@@ -13,6 +13,8 @@ struct fm_branches {
     uint32_t *children; /* all children, grouped by parent */
     uint32_t *start;    /* per node, and one behind the last */
     int64_t *total_ns;
+    int64_t
+        *weight; /* NULL: the total. Where numbers are differences, those below zero count, too */
     int64_t *self_ns;               /* of a root: samples that showed no Python frame */
     struct fm_node_numbers numbers; /* of the metrics that have a column of their own */
 };
@@ -21,6 +23,12 @@ void fm_branches_init(struct fm_branches *b, const struct fm_profile *p);
 /* The same with another metric in the place of time. */
 void fm_branches_init_of(struct fm_branches *b, const struct fm_profile *p, enum fm_metric metric);
 void fm_branches_release(struct fm_branches *b);
+
+/* How much the node matters: by that it is sorted, and shown or not. */
+static inline int64_t fm_branches_weight(const struct fm_branches *b, uint32_t node)
+{
+    return b->weight ? b->weight[node] : b->total_ns[node];
+}
 
 /* Is the tree of this thread in scope? */
 bool fm_branches_shows(const struct fm_profile *p, const struct fm_flat_scope *scope,

@@ -250,6 +250,24 @@ static void add_memory(struct fm_buffer *line, const char *what, const struct fm
     add_part(line, text);
 }
 
+/* "alive at 2.5 s 14.6 MiB in 5,010 blocks, as looked at 4 ms before". Of a range, how much more. */
+static void print_moment(const struct fm_report *r, const struct fm_memory_sums *sums)
+{
+    const struct fm_memory_view *v = &r->memory;
+    fm_autobuffer line = FM_BUFFER_INIT;
+    char what[96];
+    if (v->range)
+        snprintf(what, sizeof what, "from %.3f s to %.3f s: %s", v->from.asked_ns / 1e9,
+                 v->to.asked_ns / 1e9, sums->all[FM_METRIC_THEN] < 0 ? "" : "+");
+    else
+        snprintf(what, sizeof what, "alive at %.3f s:", v->to.asked_ns / 1e9);
+    add_memory(&line, what, sums, FM_AT_TIME);
+    double to_ms = (v->to.asked_ns - v->to.shown_ns) / 1e6;
+    double from_ms = v->range ? (v->from.asked_ns - v->from.shown_ns) / 1e6 : 0;
+    fm_buffer_addf(&line, ", as looked at %.1f ms before", to_ms > from_ms ? to_ms : from_ms);
+    print_line(r, FM_COLOR_BOLD, line.data);
+}
+
 /* Each process has its own peak, at its own time. */
 static void print_memory(const struct fm_report *r, const struct fm_memory_sums *sums)
 {
@@ -316,6 +334,8 @@ void fm_report_memory_header(const struct fm_report *r)
     print_subject(r);
     add_run(r, &run, fm_runs_wall_ns(r->p, &r->scope, false));
     print_line(r, FM_COLOR_NONE, fm_buffer_text(&run));
+    if (r->memory.at == &fm_instants[FM_AT_TIME])
+        print_moment(r, &sums);
     print_memory(r, &sums);
     print_looks(r, &sums);
     if (sums.c_only)

@@ -16,6 +16,7 @@ const struct fm_instant_info fm_instants[FM_INSTANTS] = {
                           FM_METRIC_TEMPORARY_BLOCKS },
     [FM_AT_TOGETHER] = { "together", "when all had most", FM_METRIC_TOGETHER,
                          FM_METRIC_TOGETHER_BLOCKS },
+    [FM_AT_TIME] = { "time", "alive then", FM_METRIC_THEN, FM_METRIC_THEN_BLOCKS },
 };
 
 enum fm_instant fm_instant_of(enum fm_metric metric)
@@ -30,7 +31,7 @@ uint64_t fm_memory_metrics(const struct fm_profile *p)
 {
     uint64_t all = 0;
     for (int i = 0; i < FM_INSTANTS; i++)
-        if (i != FM_AT_TOGETHER || p->columns[FM_METRIC_TOGETHER].data)
+        if ((i != FM_AT_TOGETHER && i != FM_AT_TIME) || p->columns[fm_instants[i].bytes].data)
             all |= (uint64_t)1 << fm_instants[i].bytes | (uint64_t)1 << fm_instants[i].blocks;
     return all;
 }
@@ -101,13 +102,17 @@ struct fm_memory_sums fm_memory_sums_of(const struct fm_report *r)
 void fm_memory_walk(const struct fm_report *r, fm_step_show *show, void *data)
 {
     struct fm_branches b;
-    int64_t all = fm_memory_sums_of(r).all[r->memory.at->bytes];
-    int64_t least = (int64_t)((double)all * r->min_percent / 100);
+    int64_t all = 0;
     fm_branches_init_of(&b, r->p, r->memory.at->bytes);
+    for (uint32_t i = 0; i < r->p->threads.len; i++)
+        if (fm_branches_shows(r->p, &r->scope, i))
+            all = fm_sum(all, fm_branches_weight(&b, r->p->threads.data[i].root));
+    int64_t least = (int64_t)((double)all * r->min_percent / 100);
     fm_node_numbers_release(&b.numbers);
     fm_node_numbers_init_of(&b.numbers, r->p, fm_memory_metrics(r->p));
     for (uint32_t i = 0; i < r->p->threads.len; i++)
-        if (fm_branches_shows(r->p, &r->scope, i) && b.total_ns[r->p->threads.data[i].root])
+        if (fm_branches_shows(r->p, &r->scope, i) &&
+            fm_branches_weight(&b, r->p->threads.data[i].root))
             fm_branches_walk(&b, i, r->depth_max, least > 1 ? least : 1, show, data);
     fm_branches_release(&b);
 }

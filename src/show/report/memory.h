@@ -2,8 +2,8 @@
  * Reports of memory: of which instant they are, and what all of them ask.
  *
  * A report is of what was alive when the process had most of it (the peak), of what was alive at its
- * end, of all that was ever allocated, or of what was freed at once. Each is a pair of metrics: bytes
- * and blocks. The profile of such a report holds nothing but memory (model/shed.h), and its functions
+ * end, of all that was ever allocated, of what was freed at once, or of what was alive at some time, or
+ * was alive more than at another. Each is a pair of metrics: bytes and blocks. The profile of such a report holds nothing but memory (model/shed.h), and its functions
  * are lines, unless whole functions were asked for.
  */
 #ifndef FM_REPORT_MEMORY_H
@@ -12,7 +12,15 @@
 #include "record/model/shed.h"
 #include "show/report/branch.h"
 
-enum fm_instant { FM_AT_PEAK, FM_AT_END, FM_AT_ALL, FM_AT_TEMPORARY, FM_AT_TOGETHER, FM_INSTANTS };
+enum fm_instant {
+    FM_AT_PEAK,
+    FM_AT_END,
+    FM_AT_ALL,
+    FM_AT_TEMPORARY,
+    FM_AT_TOGETHER,
+    FM_AT_TIME, /* some time of the run, which the view says */
+    FM_INSTANTS,
+};
 
 struct fm_instant_info {
     const char *name;  /* of --at, and for programs */
@@ -30,6 +38,8 @@ struct fm_memory_view {
     enum fm_memory_rows rows;
     const uint32_t *origin; /* by function: the one it is a line of */
     int tops;               /* lines in the statistics, of each kind; < 0: all */
+    bool range;             /* of FM_AT_TIME: the difference of two */
+    struct fm_shown from, to;
 };
 
 /* What the processes and threads of a report have, by metric. */

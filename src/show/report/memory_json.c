@@ -188,11 +188,33 @@ static void add_stats(struct fm_buffer *out, const struct fm_report *r)
     add_tops(out, r, r->memory.at->blocks, "most_blocks");
 }
 
+static void add_shown(struct fm_buffer *out, const struct fm_shown *shown)
+{
+    fm_buffer_add_char(out, '{');
+    fm_json_add_member(out, "asked_ns", (int64_t)shown->asked_ns);
+    fm_json_add_member(out, "shown_ns", (int64_t)shown->shown_ns);
+    fm_json_add_member(out, "processes", shown->processes);
+    fm_buffer_add_char(out, '}');
+}
+
+/* Since the beginning of the run: the time that was asked for, and the one that is shown. */
+static void add_moment(struct fm_buffer *out, const struct fm_memory_view *view)
+{
+    if (view->range) {
+        fm_json_add_key(out, "from");
+        add_shown(out, &view->from);
+    }
+    fm_json_add_key(out, "time");
+    add_shown(out, &view->to);
+}
+
 static void add_head(struct fm_buffer *out, const struct fm_report *r)
 {
     struct fm_memory_sums sums = fm_memory_sums_of(r);
     fm_json_add_subject(out, r);
     fm_json_add_text_member(out, "at", r->memory.at->name);
+    if (r->memory.at == &fm_instants[FM_AT_TIME])
+        add_moment(out, &r->memory);
     fm_json_add_key(out, "memory");
     fm_buffer_add_char(out, '{');
     fm_json_add_metrics(out, fm_memory_metrics(r->p), sums.all, NULL);

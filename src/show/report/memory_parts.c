@@ -34,10 +34,17 @@ int64_t *fm_memory_of_processes_new(const struct fm_profile *p)
     return numbers;
 }
 
-/* Bytes at the peak and their share, then blocks, and what else is known. */
-static void add_columns(struct fm_table *t)
+/* Of the peak, or of the time that was asked for. */
+static const struct fm_instant_info *instant_of(const struct fm_report *r)
 {
-    fm_table_column(t, "peak", FM_TABLE_RIGHT);
+    bool time = r->memory.at == &fm_instants[FM_AT_TIME];
+    return time ? r->memory.at : &fm_instants[FM_AT_PEAK];
+}
+
+/* Bytes at that instant and their share, then blocks, and what else is known. */
+static void add_columns(struct fm_table *t, const struct fm_report *r)
+{
+    fm_table_column(t, fm_metric_name(instant_of(r)->bytes), FM_TABLE_RIGHT);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
     fm_table_column(t, "blocks", FM_TABLE_RIGHT);
     fm_table_column(t, "at end", FM_TABLE_RIGHT);
@@ -45,14 +52,15 @@ static void add_columns(struct fm_table *t)
     fm_table_column(t, "temporary", FM_TABLE_OPTIONAL);
 }
 
-static void add_numbers(struct fm_table *t, const int64_t *numbers, int64_t all)
+static void add_numbers(struct fm_table *t, const struct fm_report *r, const int64_t *numbers,
+                        int64_t all)
 {
     char text[FM_NUMBER_BYTES];
-    int64_t peak = numbers[FM_METRIC_PEAK];
+    int64_t peak = numbers[instant_of(r)->bytes];
     fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, peak));
     fm_table_cell(t, fm_color_heat((double)peak, (double)all),
                   fm_number_percent(text, (double)peak, (double)all));
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, numbers[FM_METRIC_PEAK_BLOCKS]));
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, numbers[instant_of(r)->blocks]));
     fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_LEAKED]));
     fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_ALLOCATED]));
     fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_TEMPORARY]));
@@ -69,12 +77,12 @@ void fm_report_memory_threads(const struct fm_report *r)
 {
     const struct fm_profile *p = r->p;
     struct fm_table t;
-    int64_t all = fm_memory_sums_of(r).all[FM_METRIC_PEAK];
+    int64_t all = fm_memory_sums_of(r).all[instant_of(r)->bytes];
     fm_autofree int64_t *numbers = fm_memory_of_threads_new(p);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
     fm_table_column(&t, "thread", FM_TABLE_RIGHT);
-    add_columns(&t);
+    add_columns(&t, r);
     fm_table_column(&t, "name", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < p->threads.len; i++) {
         const struct fm_thread *thread = &p->threads.data[i];
@@ -82,7 +90,7 @@ void fm_report_memory_threads(const struct fm_report *r)
             continue;
         add_id(&t, FM_COLOR_NONE, p->processes.data[thread->process].pid);
         add_id(&t, FM_COLOR_NONE, thread->tid);
-        add_numbers(&t, numbers + (size_t)i * FM_METRIC_COUNT, all);
+        add_numbers(&t, r, numbers + (size_t)i * FM_METRIC_COUNT, all);
         fm_table_cell(&t, FM_COLOR_NAME, fm_profile_text(p, thread->name));
     }
     fm_table_print(&t, r->out);
@@ -94,7 +102,7 @@ void fm_report_memory_processes(const struct fm_report *r)
     const struct fm_profile *p = r->p;
     struct fm_table t;
     char text[FM_NUMBER_BYTES];
-    int64_t all = fm_memory_sums_of(r).all[FM_METRIC_PEAK];
+    int64_t all = fm_memory_sums_of(r).all[instant_of(r)->bytes];
     bool together = p->columns[FM_METRIC_TOGETHER].data;
     fm_autofree int64_t *numbers = fm_memory_of_processes_new(p);
     fm_table_init(&t, r->style);
@@ -102,7 +110,7 @@ void fm_report_memory_processes(const struct fm_report *r)
     fm_table_column(&t, "parent", FM_TABLE_RIGHT);
     if (together)
         fm_table_column(&t, "together", FM_TABLE_RIGHT);
-    add_columns(&t);
+    add_columns(&t, r);
     fm_table_column(&t, "Fathom", FM_TABLE_OPTIONAL);
     fm_table_column(&t, "command", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < p->processes.len; i++) {
@@ -115,7 +123,7 @@ void fm_report_memory_processes(const struct fm_report *r)
         if (together)
             fm_table_cell(&t, FM_COLOR_NONE, process->memory ? fm_number_bytes(text, share) : "");
         if (process->memory) {
-            add_numbers(&t, numbers + (size_t)i * FM_METRIC_COUNT, all);
+            add_numbers(&t, r, numbers + (size_t)i * FM_METRIC_COUNT, all);
         } else {
             fm_table_cell(&t, FM_COLOR_WARN, "none");
             for (int k = 0; k < 5; k++)

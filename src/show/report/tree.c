@@ -131,7 +131,7 @@ static bool is_empty(const struct fm_branches *b, uint32_t thread, bool of_memor
 {
     uint32_t root = b->p->threads.data[thread].root;
     bool leaf = b->start[root] == b->start[root + 1];
-    return !b->total_ns[root] && (of_memory || (leaf && fm_profile_has_memory(b->p)));
+    return !fm_branches_weight(b, root) && (of_memory || (leaf && fm_profile_has_memory(b->p)));
 }
 
 void fm_report_tree(const struct fm_report *r)
@@ -139,6 +139,7 @@ void fm_report_tree(const struct fm_report *r)
     struct tree_page page = { .r = r, .indent_max = r->style.width > 0 ? r->style.width / 6 : 40 };
     const struct fm_instant_info *at = r->memory.at;
     struct fm_branches b;
+    int64_t weight = 0;
     page.calls = !r->flat->states && !at;
     page.unit = at ? FM_UNIT_BYTES : FM_UNIT_NS;
     if (r->flat->states || r->flat->beside)
@@ -156,10 +157,13 @@ void fm_report_tree(const struct fm_report *r)
         page.row_of[r->flat->rows.data[i].func] = i;
     add_columns(&page);
     for (uint32_t i = 0; i < r->p->threads.len; i++) {
-        if (fm_branches_shows(r->p, &r->scope, i))
-            page.all_ns += b.total_ns[r->p->threads.data[i].root];
+        uint32_t root = r->p->threads.data[i].root;
+        if (!fm_branches_shows(r->p, &r->scope, i))
+            continue;
+        page.all_ns += b.total_ns[root];
+        weight = fm_sum(weight, fm_branches_weight(&b, root));
     }
-    page.least_ns = (int64_t)((double)page.all_ns * r->min_percent / 100);
+    page.least_ns = (int64_t)((double)weight * r->min_percent / 100);
     if (at && page.least_ns < 1)
         page.least_ns = 1; /* what has nothing at this instant */
     for (uint32_t i = 0; i < r->p->threads.len; i++) {

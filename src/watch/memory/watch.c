@@ -24,6 +24,7 @@
 #include "record/model/curve.h"
 #include "watch/memory/cgroup.h"
 #include "watch/memory/resident.h"
+#include "watch/memory/slicer.h"
 #include "watch/memory/together.h"
 #include "watch/os/folder.h"
 #include "watch/os/newborn.h"
@@ -35,6 +36,7 @@
 #define LIMIT_NS     1000000000u /* how often a limit is looked up */
 #define NEAR_PERCENT 95          /* of its limit: then a group is close to it */
 #define COST_SHARE   100u        /* looks take at most that part of the time */
+#define SLICES_SHARE 200u        /* … and slices at most that */
 #define WAKE_MOST_NS 100000u /* of the time between two looks, what counts as waking up for one */
 /* Processes that are in a profile for their memory only: those that reached this part of the run's
  * highest sum, or, if they were looked at so often, that part. */
@@ -50,6 +52,7 @@ struct memory_watched {
     int resident, heap;         /* descriptors, −1 if there is none */
     unsigned heap_number;       /* PID.N.heap */
     bool asked;                 /* to end */
+    struct fm_slicer *slicer;   /* of that; NULL: there is none */
     int64_t code;               /* bytes of the program's code */
     char *exe, *command;
     struct fm_curve curve;
@@ -68,7 +71,7 @@ struct fm_memory_watch {
     int64_t limit, kills, machine_kills;
     int64_t near,
         near_limit; /* the most that the group had when it was close to its limit; 0: never */
-    uint64_t due_ns, limit_ns, shares_ns;
+    uint64_t due_ns, limit_ns, shares_ns, slices_ns;
     uint64_t cpu_ns; /* of this thread, when the last look was over */
 };
 
@@ -139,6 +142,8 @@ static void see_store(struct fm_memory_watch *w, const char *name)
         close(watched->heap);
     watched->heap = fd;
     watched->heap_number = number;
+    fm_slicer_free(watched->slicer);
+    watched->slicer = fm_slicer_new(w->folder, pid, number);
 }
 
 /* All that is there: what came before notifications did, or when there were too many. */
@@ -176,6 +181,8 @@ static void forget(struct fm_memory_watch *w, size_t at)
     if (watched->heap >= 0)
         close(watched->heap);
     watched->heap = -1;
+    fm_slicer_free(watched->slicer);
+    watched->slicer = NULL;
     w->running.data[at] = w->running.data[--w->running.len];
 }
 
@@ -294,6 +301,21 @@ static void plan(struct fm_memory_watch *w, uint64_t woke_ns, uint64_t begin_ns)
     w->cpu_ns = done_ns;
 }
 
+/* Slices of what is alive are rounds of their own as well, after all that a look costs. */
+static void take_slices(struct fm_memory_watch *w, uint64_t now_ns)
+{
+    if (now_ns < w->slices_ns)
+        return;
+    for (size_t i = 0; i < w->running.len; i++) {
+        struct memory_watched *watched = &w->list.data[w->running.data[i]];
+        if (fm_slicer_is_due(watched->slicer, now_ns))
+            fm_slicer_take(watched->slicer, watched->heap, fm_clock_ns());
+    }
+    uint64_t done_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    w->slices_ns = now_ns + (done_ns - w->cpu_ns) * SLICES_SHARE;
+    w->cpu_ns = done_ns;
+}
+
 void fm_memory_watch_look(struct fm_memory_watch *w)
 {
     uint64_t woke_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -320,6 +342,7 @@ void fm_memory_watch_look(struct fm_memory_watch *w)
         woke_ns = done_ns;
     }
     plan(w, woke_ns, now_ns);
+    take_slices(w, now_ns);
 }
 
 /* ---- from start to end ---- */

@@ -11,7 +11,7 @@
  * is not noticed; one that lived for less than the time between two looks may have none.
  *
  * Looking takes at most a hundredth of one processor, measured on itself: where there are very many
- * processes looks become rarer. Shares of shared memory and swap (`shares`) are looked at in
+ * processes looks become rarer. Slices of what is alive (slicer.h) take half a hundredth. Shares of shared memory and swap (`shares`) are looked at in
  * rounds of their own, at most every 100 ms and for at most a hundredth of the time.
  *
  * Threads: one caller at a time.

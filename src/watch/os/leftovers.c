@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -37,6 +38,15 @@ static bool is_of_process(const char *name, long *ret_pid)
            strcmp(end, ".unprofiled") == 0;
 }
 
+/* "PID.N.slices", which is the launcher's, also while it is written anew. */
+static bool is_of_slices(const char *name)
+{
+    unsigned pid, number;
+    int end = 0;
+    return sscanf(name, "%u.%u.slices%n", &pid, &number, &end) == 2 && end &&
+           (!name[end] || strcmp(name + end, ".new") == 0);
+}
+
 /* Names that launchers and processes of runs put into their folders, and nobody else. */
 static bool is_known(const char *name)
 {
@@ -51,7 +61,7 @@ static bool is_known(const char *name)
     for (size_t i = 0; i < FM_COUNT(others); i++)
         if (strcmp(name, others[i]) == 0)
             return true;
-    return is_of_process(name, &pid);
+    return is_of_process(name, &pid) || is_of_slices(name);
 }
 
 /* Has somebody the store open for writing? A lease for reading is refused then. */

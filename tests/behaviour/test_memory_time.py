@@ -1,0 +1,238 @@
+"""What was alive at any instant: `fathom report --memory --at TIME`, against programs that hold known blocks for known times."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import signal
+import subprocess
+import textwrap
+import time
+
+import pytest
+
+import launch
+import recordings
+from launch import FATHOM, fathom, program
+
+PHASES = program("memory_phases.py")
+LATE = .15  # s; how late a slice may be on a machine that has other things to do
+
+
+def marks(path):
+    return {match[1]: number for number, line in enumerate(open(path), 1)
+            if (match := re.search(r"  # ([a-z]+)$", line))}
+
+
+def record(folder, python, path, *words, options=("--memory",)):
+    output = folder / "out.fathom"
+    done = launch.run(path, *words, python=python, output=output, collectors=options)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return output, done.stdout
+
+
+def at(recording, when, path=PHASES):
+    """{line: (bytes, blocks)} of what was alive then, of that file, and the whole report."""
+    report = recordings.report(recording, "--memory", "--at", when)
+    return {row["line"]: (row["then_bytes"], row["then_blocks"]) for row in report["functions"]
+            if row["file"] == str(path)}, report
+
+
+def length_of(recording):
+    """Seconds: what is after it is refused, and named."""
+    done = fathom("report", "--memory", "--at", "1000h", str(recording))
+    assert done.returncode == 12
+    return float(re.search(r"from 0 to ([\d.]+)s", done.stderr)[1])
+
+
+def begins(recording, line, end, path=PHASES):
+    """When the line first has something, to the slice."""
+    low, high = 0, end
+    while high - low > .002:
+        middle = (low + high) / 2
+        if at(recording, f"{middle}s", path)[0].get(line, (0, 0))[0]:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory):
+    """By interpreter: the recording, {phase: (when, bytes)} in seconds of the run."""
+    known = {}
+
+    def call(python):
+        if python not in known:
+            output, text = record(tmp_path_factory.mktemp("phases"), python, PHASES)
+            said = {name: (float(when), int(value)) for name, when, value in
+                    (line.split() for line in text.splitlines())}
+            # The first block is there from just before the program says so.
+            zero = said["first"][0] - begins(output, marks(PHASES)["first"], length_of(output) * .6)
+            known[python] = output, {name: (when - zero, value) for name, (when, value) in said.items()}
+        return known[python]
+
+    return call
+
+
+def test_known_blocks(python, phases):
+    """To the byte, in each phase."""
+    recording, said = phases(python)
+    first, second = marks(PHASES)["first"], marks(PHASES)["second"]
+    alive = {"first": (said["first"][1], 0), "second": (said["first"][1], said["second"][1]),
+             "freed": (0, said["second"][1])}
+    blocks = {"first": (2, 0), "second": (2, 3000), "freed": (0, 3000)}
+    for phase, expected in alive.items():
+        lines, report = at(recording, f"{said[phase][0] + LATE}s")
+        assert (lines.get(first, (0, 0)), lines.get(second, (0, 0))) == tuple(zip(expected, blocks[phase])), phase
+        assert 0 <= report["time"]["asked_ns"] - report["time"]["shown_ns"] < 1e9 * LATE
+        assert report["at"] == "time" and report["time"]["processes"] == 1
+    assert not at(recording, "0s")[0]
+
+
+def test_difference(python, phases):
+    recording, said = phases(python)
+    before, after = said["second"][0] + LATE, said["freed"][0] + LATE
+    lines, report = at(recording, f"{before}s..{after}s")
+    assert lines[marks(PHASES)["first"]] == (-said["first"][1], -2)
+    assert marks(PHASES)["second"] not in lines
+    lines, report = at(recording, f"{said['begin'][0] + LATE}s..{before}s")
+    assert lines[marks(PHASES)["first"]] == (said["first"][1], 2)
+    assert lines[marks(PHASES)["second"]] == (said["second"][1], 3000)
+    assert report["from"]["asked_ns"] < report["time"]["asked_ns"]
+    order = [row["then_bytes"] for row in report["functions"]]
+    assert order == sorted(order, reverse=True)
+
+
+def test_every_report(python, phases):
+    recording, said = phases(python)
+    when = f"{said['second'][0] + LATE}s"
+    both = said["first"][1] + said["second"][1]
+    for words in ("--memory=tree", "--memory=lines", "--memory=threads", "--memory=processes", "--memory=functions",
+                  "--memory=stats", "--callers"):
+        text = fathom("report", words, "--memory", "--at", when, str(recording))
+        assert text.returncode == 0, text
+        assert re.search(rf"^alive at {float(when[:-1]):.3f} s: .*, as looked at \d+\.\d ms before$", text.stdout, re.M)
+    functions = recordings.report(recording, "--memory=functions", "--at", when)["functions"]
+    sizes = {row["name"]: row["total_then_bytes"] for row in functions}
+    assert (sizes["first"], sizes["second"]) == (said["first"][1], said["second"][1])
+    assert next(row for row in functions if row["name"] == "<module>")["total_then_bytes"] >= both
+    done = fathom("report", "--memory", "--at", when, "--csv", str(recording))
+    rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
+    assert {row["function"]: int(row["then_bytes"]) for row in rows}["first"] == said["first"][1]
+    tree = recordings.report(recording, "--memory=tree", "--at", f"{said['freed'][0] - LATE}s..100%")["tree"]
+    assert any(node["name"] == "first" and node["then_bytes"] == -said["first"][1] for node in tree)
+
+
+def test_end(python, phases):
+    """The last instant is what was never freed."""
+    recording, _ = phases(python)
+    rows = recordings.report(recording, "--memory", "--at", "100%")["functions"]
+    assert all(row["then_bytes"] == row["leaked_bytes"] for row in rows)
+    assert [row["then_bytes"] for row in rows]
+
+
+@pytest.mark.parametrize("when", ["2.5", "-1s", "s", "1s..", "..1s", "1s..2s..3s", "101%", "1x", "nan s", "time", ""])
+def test_no_time(when, phases, python):
+    done = fathom("report", "--memory", f"--at={when}", str(phases(python)[0]))
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "a time of the run (2.5s" in done.stderr
+
+
+def test_refusals(phases, python, tmp_path):
+    recording = str(phases(python)[0])
+    done = fathom("report", "--memory", "--at", "60%..10%", recording)
+    assert done.returncode == 2 and "is after" in done.stderr
+    done = fathom("report", "--memory", "--sort", "then", recording)
+    assert done.returncode == 2 and "say which time" in done.stderr
+    tool = FATHOM.rsplit("/", 1)[0] + "/tests/unit/tool_memory"
+    subprocess.run([tool, tmp_path / "x.fathom"], check=True, timeout=300)
+    done = fathom("report", "--memory", "--at", "1s", str(tmp_path / "x.fathom"))
+    assert done.returncode == 12 and "does not say what was alive over time" in done.stderr
+
+
+PARTS = """
+    import os, sys, threading, time
+    print(sys.getsizeof(bytearray(1)) - 1, flush=True)
+    def hold(size):
+        return bytearray(size)  # hold
+    def thread():
+        kept[1] = bytearray(3_000_000)  # thread
+    kept = [hold(1_000_000), None, None, None]
+    worker = threading.Thread(target=thread)
+    worker.start()
+    worker.join()
+    time.sleep(.3)
+    child = os.fork()
+    if not child:
+        kept[2] = bytearray(5_000_000)  # child
+        kept[0] = None
+        time.sleep(.8)
+        os._exit(0)
+    time.sleep(.3)
+    kept[3] = bytearray(7_000_000)  # parent
+    os.waitpid(child, 0)
+    time.sleep(.3)
+    os._exit(0)
+"""
+
+
+def test_threads_and_fork(python, tmp_path):
+    path = tmp_path / "app.py"
+    path.write_text(textwrap.dedent(PARTS))
+    recording, text = record(tmp_path, python, path)
+    line = marks(path)
+    end = length_of(recording)
+    child, parent = (begins(recording, line[name], end * .75, path) for name in ("child", "parent"))
+    head = int(text)
+    lines, report = at(recording, f"{child - .1}s", path)
+    assert report["time"]["processes"] == 1
+    assert [lines[line[name]][0] for name in ("hold", "thread")] == [1_000_000 + head, 3_000_000 + head]
+    lines, report = at(recording, f"{child + LATE}s", path)
+    assert report["time"]["processes"] == 2
+    assert lines[line["child"]] == (5_000_000 + head, 2) and line["parent"] not in lines
+    lines, report = at(recording, f"{parent + LATE}s", path)
+    assert lines[line["parent"]] == (7_000_000 + head, 2) and lines[line["child"]][0] == 5_000_000 + head
+    lines, report = at(recording, f"{end - .1}s", path)  # the child has ended
+    assert report["time"]["processes"] == 1
+    assert line["child"] not in lines and lines[line["parent"]][0] == 7_000_000 + head
+
+
+def test_launcher_is_killed(python, tmp_path):
+    """What was looked at until then is in what `fathom merge` makes of the run, and nothing stays behind."""
+    output = tmp_path / "out.fathom"
+    launcher = launch.start(FATHOM, "run", "-q", "--memory", "--python", python, "-o", output, PHASES)
+    said = {}
+    for line in launcher.stdout:
+        name, when, value = line.split()
+        said[name] = float(when), int(value)
+        if name == "second":
+            break
+    time.sleep(LATE)
+    launcher.send_signal(signal.SIGKILL)
+    launcher.stdout.read()  # until the program has ended
+    launcher.wait()
+    launcher.stdout.close()
+    launcher.stderr.close()
+    folder = subprocess.run(["grep", "-a", "-o", r"/[a-z/]*fathom-[A-Za-z0-9-]*", output], capture_output=True, text=True).stdout.split()
+    merged = tmp_path / "all.fathom"
+    done = fathom("merge", output, "-o", merged)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert not any(os.path.exists(path) for path in folder)
+    first = begins(merged, marks(PHASES)["first"], length_of(merged))
+    lines, _ = at(merged, f"{first + said['second'][0] - said['first'][0] + LATE / 2}s")
+    assert lines[marks(PHASES)["first"]] == (said["first"][1], 2)
+    assert lines[marks(PHASES)["second"]] == (said["second"][1], 3000)
+
+
+def test_merged_runs(python, phases, tmp_path):
+    """Each by its own beginning."""
+    recording, said = phases(python)
+    both = tmp_path / "both.fathom"
+    assert fathom("merge", recording, recording, "-o", both).returncode == 0
+    when = f"{said['second'][0] + LATE}s"
+    assert at(both, when)[0][marks(PHASES)["first"]][0] == 2 * said["first"][1]
+    several = recordings.report(recording, str(recording), "--memory", "--at", when)["functions"]
+    assert {row["name"]: row["then_bytes"] for row in several}["second"] == 2 * said["second"][1]
