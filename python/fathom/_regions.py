@@ -73,6 +73,7 @@ def _wrapped(entered, function):
                             item = await step
                         except StopAsyncIteration:
                             return
+                        step = None  # what was thrown, and what its traceback holds, may go
                         try:
                             sent = yield item
                         except GeneratorExit:

@@ -28,6 +28,8 @@
 #include "target/agent/hooks.h"
 #include "target/agent/lines.h"
 #include "target/agent/program_tools.h"
+#include "target/agent/region_frames.h"
+#include "target/agent/regions.h"
 
 #if !FM_HAS_MONITORING
 
@@ -43,6 +45,7 @@ static struct {
     int count;
     bool profiling;  /* the profile function is installed in the threads */
     bool evaluating; /* the evaluation hook is installed */
+    bool generators; /* regions want to hear of them: profile functions stay */
     int lines;       /* collectors that record lines */
     PyInterpreterState *interpreter;
     PyThreadState *newest_thread; /* head of the interpreter's list when last looked at */
@@ -205,9 +208,19 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
         leave(c, t, def, now);
 }
 
+static void tell_regions(_PyInterpreterFrame *frame, int what)
+{
+    if (what == PyTrace_CALL && is_generator(frame->f_code))
+        fm_regions_resume(frame);
+    else if (what == PyTrace_RETURN && is_suspended(frame))
+        fm_regions_suspend(frame);
+}
+
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)self;
+    if (source.generators)
+        tell_regions(frame->f_frame, what);
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
         uint64_t now = what == PyTrace_CALL || what == PyTrace_C_CALL ? 0 : fm_collector_now(c);
@@ -478,6 +491,18 @@ int fm_hooks_install(struct fm_collector *c)
     return 0;
 }
 
+bool fm_hooks_watch_generators(void)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    if (source.generators || (source.count && source.interpreter != interpreter))
+        return source.interpreter == interpreter;
+    source.interpreter = interpreter;
+    source.generators = true;
+    use_profile_functions();
+    fm_program_watch();
+    return true;
+}
+
 int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
 {
     (void)c, (void)code; /* found by its lines when it is called */
@@ -494,7 +519,7 @@ int fm_hooks_remove(struct fm_collector *c)
             source.lines -= c->lines_on;
     }
     source.count = kept;
-    if (kept)
+    if (kept || source.generators)
         return 0;
     if (source.evaluating)
         _PyInterpreterState_SetEvalFrameFunc(source.interpreter, _PyEval_EvalFrameDefault);

@@ -11,6 +11,7 @@
 #include "target/agent/collector.h"
 #include "target/agent/fork.h"
 #include "target/agent/line_memory.h"
+#include "target/agent/region_frames.h"
 #include "target/agent/start.h"
 #include "target/agent/table.h"
 
@@ -327,6 +328,7 @@ static const struct region_visit *around(const struct region_thread *t, uint64_t
 static void begin(struct fm_collector *c, struct region_thread *t, const void *owner,
                   const char *name, size_t len)
 {
+    const void *frame = fm_region_frames_watch(); /* before anything is measured */
     uint64_t hash = hash_name(name, len);
     const struct region_visit *outer = around(t, hash), *caller = t->newest;
     struct fm_live_region *region =
@@ -342,7 +344,7 @@ static void begin(struct fm_collector *c, struct region_thread *t, const void *o
     v->hash = hash;
     v->inner = outer != NULL;
     v->owner = owner;
-    v->frame = NULL;
+    v->frame = frame;
     *v->live = (struct fm_live_visit){ .region = region->id,
                                        .tid = t->tid,
                                        .level = caller ? caller->live->level + 1 : 0,
