@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -49,6 +50,12 @@ def run(*words: str, python: str = sys.executable, output: str | Path | None = N
     if output:
         front += ["-o", str(output)]
     return fathom(*front, *words, **options)
+
+
+def said(done: subprocess.CompletedProcess) -> str:
+    """What stands on stderr, but for the word on helpers of multiprocessing that end after the program: on a busy machine
+    the launcher does not wait for that."""
+    return re.sub(r"fathom run: \d process(es are| is) still running; when .* reads the whole\n", "", done.stderr)
 
 
 def start(*command: str, **options) -> subprocess.Popen:

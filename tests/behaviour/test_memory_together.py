@@ -18,7 +18,7 @@ def lines(folder, python, program, *words):
     path, output = folder / "app.py", folder / "out.fathom"
     path.write_text(textwrap.dedent(program))
     done = launch.run(path, *words, python=python, output=output, collectors=("--memory",))
-    assert (done.returncode, done.stderr) == (0, ""), done
+    assert (done.returncode, launch.said(done)) == (0, ""), done
     report = recordings.report(output, "--memory")
     had = {row["line"]: row["together_bytes"] for row in report["functions"] if row["file"] == str(path)}
     assert report["at"] == "together"

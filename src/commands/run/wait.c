@@ -37,7 +37,7 @@ static bool has_ended(struct fm_relay *relay, pid_t pid, int *ret_status)
     return false;
 }
 
-static void wait_for_others(struct fm_relay *relay, struct fm_watch *watch)
+static void wait_for_others(struct fm_watch *watch)
 {
     uint64_t until_ns = fm_clock_ns() + GRACE_NS;
     fm_watch_scan(watch);
@@ -45,7 +45,6 @@ static void wait_for_others(struct fm_relay *relay, struct fm_watch *watch)
         fm_watch_wait(watch, -1, SLICE_MS);
     fm_watch_scan(watch);
     fm_watch_ask_statuses(watch);
-    (void)relay;
 }
 
 /* Milliseconds to that instant; −1: it never comes. */
@@ -73,6 +72,6 @@ int fm_run_wait(struct fm_relay *relay, struct fm_watch *watch, pid_t pid,
     if (program->end_ns == 0)
         program->end_ns = fm_clock_ns();
     program->exit_status = fm_exit_status_of_wait(status);
-    wait_for_others(relay, watch);
+    wait_for_others(watch);
     return status;
 }
