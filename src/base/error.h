@@ -33,6 +33,7 @@
     X(FM_FORBIDDEN,      -14,   15, "the process may not be read")                                 \
     X(FM_NO_MEMORY,      -15,   16, "memory is exhausted")                                         \
     X(FM_OVER_LIMIT,     -16,   17, "more than a limit that was asked for")                        \
+    X(FM_NOT_RECORDED,   -17,   18, "the process does not record what was asked for")              \
     X(FM_ENDED,          -20,   21, "the run was ended: it passed the limit that was asked for")
 /* clang-format on */
 

@@ -22,6 +22,7 @@
 #include "commands/facts.h"
 #include "commands/run/output.h"
 #include "commands/sample_options.h"
+#include "commands/top_memory.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
 #include "show/report/sampling.h"
@@ -37,6 +38,7 @@ static const char help[] =
     "Shows live in the terminal where a running Python, and every Python it starts, spends its\n"
     "time. They are only read: nothing in them is stopped or changed. h shows the keys, q quits.\n"
     "\n"
+    "  --memory        of a process below `fathom run --memory`: what is alive, and who grows\n"
     "  --delay S       seconds between two pictures; default 1\n"
     "  -o NAME         write the recording at the end; the key w does it at any "
     "time\n" FM_WATCH_OPTIONS_HELP "\n"
@@ -45,6 +47,7 @@ static const char help[] =
 struct top {
     struct fm_watch_options watch;
     double delay_s;
+    bool memory;
     struct fm_sampler *sampler;
     struct fm_top_model *model;
     struct fm_top_view view;
@@ -60,11 +63,15 @@ struct top {
 
 /* ---- options ---- */
 
-/* The option that only this verb has. */
+/* The options that only this verb has. */
 static int take_own(void *context, char **words, int *at, struct fm_error *err)
 {
     struct top *t = context;
     const char *value;
+    if (fm_option_flag("--memory", words, at)) {
+        t->memory = true;
+        return 1;
+    }
     if (!fm_option_value("--delay", words, at, &value))
         return 0;
     return fm_option_number(value, 0.1, 3600, &t->delay_s)
@@ -284,6 +291,13 @@ int fm_verb_top(int argc, char **argv)
         return fm_verb_fail("top", &err);
     int rc = fm_watch_options_parse(&t.watch, &verb, argc, argv);
     if (rc != -1) {
+        close(t.signals);
+        return rc;
+    }
+    if (t.memory) {
+        rc = t.watch.output ? fm_verb_usage("top", "with --memory nothing is written: `fathom run "
+                                                   "--memory` writes when the program ends")
+                            : fm_top_memory(t.watch.pid, t.delay_s, t.signals);
         close(t.signals);
         return rc;
     }

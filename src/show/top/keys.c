@@ -17,6 +17,6 @@ enum fm_top_action fm_top_action_of(uint32_t key)
     for (unsigned i = 0; key && i < fm_top_keys_count; i++)
         for (size_t k = 0; k < FM_COUNT(fm_top_keys[i].keys); k++)
             if (fm_top_keys[i].keys[k] == key)
-                return fm_top_keys[i].action;
+                return (enum fm_top_action)fm_top_keys[i].action;
     return FM_TOP_NOTHING;
 }

@@ -67,7 +67,7 @@ enum fm_top_action {
 };
 
 struct fm_top_key {
-    enum fm_top_action action;
+    int action; /* enum fm_top_action, or of another list (memory.h) */
     uint32_t keys[2];
     const char *shown, *word, *help;
 };

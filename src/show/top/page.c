@@ -14,8 +14,15 @@
 #include "show/top/page_parts.h"
 #include "show/top/screen.h"
 
-#define MIN_ROWS    8
-#define MIN_COLUMNS 40
+bool fm_page_fits(const struct fm_page_layout *l)
+{
+    if (l->rows >= 8 && l->columns >= 40)
+        return true;
+    fm_screen_cursor(-1, 0);
+    fm_screen_put(0, 0, l->columns, FM_LOOK_PLAIN, "too small: needs 40x8");
+    fm_screen_show();
+    return false;
+}
 
 static struct fm_page_layout layout_of(void)
 {
@@ -50,7 +57,7 @@ static const char *short_time(char *out, int64_t ns)
     return out;
 }
 
-static enum fm_look heat(double part, double whole)
+enum fm_look fm_page_heat(double part, double whole)
 {
     double share = whole > 0 ? part / whole : 0;
     return share >= 0.25   ? FM_LOOK_HEAT4
@@ -106,8 +113,7 @@ static int draw_branch(const struct fm_top_row *row, const struct fm_page_layout
     return indent + fm_screen_put(y, l->name + indent, l->columns - l->name - indent, look, sign);
 }
 
-/* What fits of two texts side by side: the first is cut, but not below half of the room. */
-static int first_width(int first, int second, int room)
+int fm_page_first_width(int first, int second, int room)
 {
     int half = (room - 2) / 2;
     if (first + 2 + second <= room || first <= half)
@@ -140,7 +146,7 @@ static void draw_name(const struct fm_top_model *model, const struct fm_top_row 
     if (fm_fit_width(name) + fm_fit_width(place) + 2 > room && strrchr(place, '/'))
         place = strrchr(place, '/') + 1;
     const char *first = row->line ? place : name, *second = row->line ? name : place;
-    int width = first_width(fm_fit_width(first), fm_fit_width(second), room);
+    int width = fm_page_first_width(fm_fit_width(first), fm_fit_width(second), room);
     column += fm_screen_put_cut(y, column, width, selected ? FM_LOOK_SELECTED : FM_LOOK_NAME, first,
                                 row->line ? FM_FIT_CUT_START : FM_FIT_CUT_END);
     fm_screen_put_cut(y, column + 2, l->columns - column - 2, dim, second,
@@ -152,7 +158,8 @@ static void draw_share(int y, int column, int width, int64_t part, int64_t whole
     char text[FM_NUMBER_BYTES];
     fm_number_percent(text, part < 0 ? 0 : (double)part, (double)whole);
     fm_screen_put_right(y, column, width,
-                        selected ? FM_LOOK_SELECTED : heat((double)part, (double)whole), text);
+                        selected ? FM_LOOK_SELECTED : fm_page_heat((double)part, (double)whole),
+                        text);
 }
 
 static void draw_row(const struct fm_top_view *view, const struct fm_top_model *model,
@@ -226,6 +233,18 @@ static void draw_list(struct fm_top_view *view, const struct fm_page_layout *l)
     }
 }
 
+void fm_page_draw_help(const char *title, const struct fm_top_key *keys, size_t count,
+                       const struct fm_page_layout *l)
+{
+    fm_screen_clear();
+    fm_screen_fill(0, 0, l->columns, FM_LOOK_TITLE);
+    fm_screen_put(0, 1, l->columns, FM_LOOK_TITLE, title);
+    for (int i = 0; i < l->rows - 2 && (size_t)i < count; i++) {
+        fm_screen_put(1 + i, 2, 13, FM_LOOK_BOLD, keys[i].shown);
+        fm_screen_put(1 + i, 16, l->columns - 16, FM_LOOK_PLAIN, keys[i].help);
+    }
+}
+
 static void draw_help(struct fm_top_view *view, const struct fm_page_layout *l)
 {
     int rows = l->rows - 2;
@@ -233,23 +252,16 @@ static void draw_help(struct fm_top_view *view, const struct fm_page_layout *l)
     view->page = (size_t)rows;
     if (view->item + (size_t)rows > count)
         view->item = count > (size_t)rows ? count - (size_t)rows : 0;
-    fm_screen_clear();
-    fm_screen_fill(0, 0, l->columns, FM_LOOK_TITLE);
-    fm_screen_put(0, 1, l->columns, FM_LOOK_TITLE, "keys of fathom top");
-    for (int i = 0; i < rows && view->item + (size_t)i < count; i++) {
-        const struct fm_top_key *key = &fm_top_keys[view->item + (size_t)i];
-        fm_screen_put(1 + i, 2, 13, FM_LOOK_BOLD, key->shown);
-        fm_screen_put(1 + i, 16, l->columns - 16, FM_LOOK_PLAIN, key->help);
-    }
+    fm_page_draw_help("keys of fathom top", fm_top_keys + view->item, count - view->item, l);
 }
 
 /* ---- the line at the bottom ---- */
 
-static void draw_keys(const struct fm_page_layout *l)
+void fm_page_draw_keys(const struct fm_top_key *keys, size_t count, const struct fm_page_layout *l)
 {
     int column = 0, row = l->rows - 1;
-    for (unsigned i = 0; i < fm_top_keys_count; i++) {
-        const struct fm_top_key *key = &fm_top_keys[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct fm_top_key *key = &keys[i];
         char shown[16];
         snprintf(shown, sizeof shown, "%.*s", (int)strcspn(key->shown, " "), key->shown);
         int width = (int)(strlen(shown) + 1 + strlen(key->word));
@@ -307,7 +319,7 @@ static void draw_bottom(const struct fm_top_view *view, const struct fm_page_lay
         fm_screen_put(row, 0, l->columns, FM_LOOK_WARNING,
                       "the process has ended; w writes the recording, q quits");
     else
-        draw_keys(l);
+        fm_page_draw_keys(fm_top_keys, fm_top_keys_count, l);
 }
 
 void fm_page_draw(struct fm_top_view *view, const struct fm_top_model *model,
@@ -315,12 +327,8 @@ void fm_page_draw(struct fm_top_view *view, const struct fm_top_model *model,
 {
     struct fm_page_layout l = layout_of();
     fm_screen_clear();
-    if (l.rows < MIN_ROWS || l.columns < MIN_COLUMNS) {
-        fm_screen_cursor(-1, 0);
-        fm_screen_put(0, 0, l.columns, FM_LOOK_PLAIN, "too small: needs 40x8");
-        fm_screen_show();
+    if (!fm_page_fits(&l))
         return;
-    }
     fm_page_draw_header(view, model, status, &l);
     if (view->mode == FM_TOP_MODE_THREADS || view->mode == FM_TOP_MODE_STATES)
         draw_list(view, &l);

@@ -82,24 +82,22 @@ static const char *without_folder(const char *command)
     return at < end ? at : command;
 }
 
-static void draw_process(const struct fm_top_view *view, const struct fm_top_model *model,
-                         const struct fm_top_status *status, const struct fm_page_layout *l)
+void fm_page_draw_subject(const struct fm_page_subject *subject, const struct fm_page_layout *l)
 {
     char left[96], right[64];
-    uint64_t s = (status->now.now_ns - status->start_ns) / 1000000000;
+    uint64_t s = subject->watched_ns / 1000000000;
     snprintf(right, sizeof right, " %s %llu:%02llu:%02llu",
-             view->ended ? "ended after" : "watching", (unsigned long long)s / 3600,
+             subject->ended ? "ended after" : "watching", (unsigned long long)s / 3600,
              (unsigned long long)s / 60 % 60, (unsigned long long)s % 60);
-    snprintf(left, sizeof left, "fathom top %d", (int)status->pid);
+    snprintf(left, sizeof left, "%s %d", subject->verb, (int)subject->pid);
     int width = (int)strlen(right), column = fm_screen_put(0, 0, l->columns, FM_LOOK_BOLD, left);
-    const char *version = fm_strings_get(model->strings, model->version);
-    const char *command = without_folder(fm_strings_get(model->strings, model->command));
-    if (*version && l->columns >= 60) {
-        snprintf(left, sizeof left, "  Python %.20s", version);
+    if (*subject->version && l->columns >= 60) {
+        snprintf(left, sizeof left, "  Python %.20s", subject->version);
         column += fm_screen_put(0, column, l->columns - column, FM_LOOK_PLAIN, left);
     }
-    fm_screen_put(0, column + 2, l->columns - column - width - 3, FM_LOOK_NAME, command);
-    fm_screen_put(0, l->columns - width, width, view->ended ? FM_LOOK_WARNING : FM_LOOK_PLAIN,
+    fm_screen_put(0, column + 2, l->columns - column - width - 3, FM_LOOK_NAME,
+                  without_folder(subject->command));
+    fm_screen_put(0, l->columns - width, width, subject->ended ? FM_LOOK_WARNING : FM_LOOK_PLAIN,
                   right);
 }
 
@@ -187,7 +185,15 @@ static void draw_threads(const struct fm_top_view *view, const struct fm_top_mod
 void fm_page_draw_header(const struct fm_top_view *view, const struct fm_top_model *model,
                          const struct fm_top_status *status, const struct fm_page_layout *l)
 {
-    draw_process(view, model, status, l);
+    struct fm_page_subject subject = {
+        .verb = "fathom top",
+        .pid = status->pid,
+        .version = fm_strings_get(model->strings, model->version),
+        .command = fm_strings_get(model->strings, model->command),
+        .watched_ns = status->now.now_ns - status->start_ns,
+        .ended = view->ended,
+    };
+    fm_page_draw_subject(&subject, l);
     if (l->header >= 2)
         draw_sampler(view, status, l);
     if (l->header >= 4) {
