@@ -19,10 +19,8 @@
 static int64_t one_of(enum fm_metric metric)
 {
     static const int64_t ones[FM_UNIT_KINDS] = {
-        [FM_UNIT_COUNT] = 1,
-        [FM_UNIT_NS] = 1000000,
-        [FM_UNIT_BYTES] = 1024,
-        [FM_UNIT_SHARE] = 10000,
+        [FM_UNIT_COUNT] = 1,     [FM_UNIT_NS] = 1000000, [FM_UNIT_BYTES] = 1024,
+        [FM_UNIT_SHARE] = 10000, [FM_UNIT_ERROR] = 1024,
     };
     return ones[fm_metric_info(metric)->unit];
 }

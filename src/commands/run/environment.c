@@ -88,9 +88,13 @@ static char *run_entry(const char *library, const char *heap, const char *agents
         fm_buffer_addf(&buf, "%credact=1", FM_RUN_SEPARATOR);
     if (options->types)
         fm_buffer_addf(&buf, "%ctypes=1", FM_RUN_SEPARATOR);
-    if (options->memory)
-        fm_buffer_addf(&buf, "%cmemory=%s%cheap=%s", FM_RUN_SEPARATOR, options->memory,
-                       FM_RUN_SEPARATOR, heap);
+    if (options->memory) {
+        fm_buffer_addf(&buf, "%cheap=%s%cmemory=%s", FM_RUN_SEPARATOR, heap, FM_RUN_SEPARATOR,
+                       options->memory);
+        if (options->sample_bytes)
+            fm_buffer_addf(&buf, ":%lld:%llu", (long long)options->sample_bytes,
+                           (unsigned long long)options->seed);
+    }
     if (folder->more)
         fm_buffer_addf(&buf, "%cmore=%s", FM_RUN_SEPARATOR, folder->more);
     if (folder->more && options->memory && is_memory_scarce())

@@ -3,11 +3,16 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "commands/run/gate.h"
 #include "commands/verb.h"
+
+#define SAMPLE_BYTES       ((int64_t)64 << 10)
+#define SAMPLE_BYTES_LEAST ((int64_t)1 << 10)
+#define SAMPLE_BYTES_MOST  ((int64_t)64 << 20)
 
 /* clang-format off */
 static const char help[] =
@@ -31,7 +36,9 @@ static const char help[] =
     "  --no-c-calls    leave out calls of C functions; costs less\n"
     "  --memory[=WHAT] record every allocation: who asked for it, what was alive at the peak and at\n"
     "                  the end. WHAT is all (the default: Python's allocators and the C library's),\n"
-    "                  or malloc (the C library's alone; costs less)\n"
+    "                  malloc (the C library's alone; costs less), or sampled[:SIZE]: one block in\n"
+    "                  SIZE bytes (64K), for little; numbers are estimates, with their errors\n"
+    "  --seed N        with --memory=sampled: the same blocks each time\n"
     "  --types         with --memory: also of which types the objects are (CPython 3.13 and later)\n"
     "  --fail-above SIZE   with --memory: status 17 if a process had more at its peak; 200M, 1.5G\n"
     "  --limit SIZE    with --memory: end the program when its processes have more allocated; status 21\n"
@@ -98,15 +105,58 @@ static int add_pattern(struct fm_run_options *options, const char *pattern)
     return -1;
 }
 
+/* "sampled:64K": `size` is what is behind the colon; NULL: the usual. Larger steps would overflow what
+ * a sample stands for, smaller ones are not cheaper than every block. */
+static int take_sampled(struct fm_run_options *options, const char *size)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    options->memory = "sampled";
+    options->sample_bytes = SAMPLE_BYTES;
+    if (size && fm_run_gate_parse(&options->sample_bytes, size, &err) < 0)
+        return fm_verb_usage("run", "--memory=sampled: %s", err.text);
+    if (options->sample_bytes < SAMPLE_BYTES_LEAST || options->sample_bytes > SAMPLE_BYTES_MOST)
+        return fm_verb_usage("run", "--memory=sampled: every %s is not from 1K to 64M", size);
+    return -1;
+}
+
 static int take_memory(struct fm_run_options *options, const char *mode)
 {
     static const char *const modes[] = { "all", "malloc" };
+    size_t len = strlen("sampled");
+    options->sample_bytes = 0;
+    if (strncmp(mode, "sampled", len) == 0 && (!mode[len] || mode[len] == ':'))
+        return take_sampled(options, mode[len] ? mode + len + 1 : NULL);
     for (size_t i = 0; i < FM_COUNT(modes); i++)
         if (strcmp(mode, modes[i]) == 0) {
             options->memory = modes[i];
             return -1;
         }
-    return fm_verb_usage("run", "--memory= is all or malloc, not %s", mode);
+    return fm_verb_usage("run", "--memory= is all, malloc or sampled[:SIZE], not %s", mode);
+}
+
+static int take_seed(struct fm_run_options *options, const char *text)
+{
+    char *end = NULL;
+    if (text)
+        options->seed = strtoull(text, &end, 10);
+    if (!text || *text < '0' || *text > '9' || *end || !options->seed)
+        return fm_verb_usage("run", "--seed needs a whole number from 1 on");
+    return -1;
+}
+
+/* What needs every block cannot be had of some. */
+static int check_sampled(const struct fm_run_options *options)
+{
+    if (options->seed && !options->sample_bytes)
+        return fm_verb_usage("run", "--seed goes with --memory=sampled");
+    if (options->sample_bytes && options->fail_above)
+        return fm_verb_usage("run", "--fail-above needs exact numbers: --memory, not "
+                                    "--memory=sampled");
+    if (options->sample_bytes && options->limit)
+        return fm_verb_usage("run", "--limit needs exact numbers: --memory, not --memory=sampled");
+    if (options->sample_bytes && options->types)
+        return fm_verb_usage("run", "--types needs every block: --memory, not --memory=sampled");
+    return -1;
 }
 
 /* One option at words[*at]. −1: taken; −2: the command begins here; else the exit status. */
@@ -162,6 +212,8 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
             return fm_verb_usage("run", "--limit: %s", err.text);
         return -1;
     }
+    if (fm_option_value("--seed", words, at, &value))
+        return take_seed(options, value);
     if (fm_option_flag("--types", words, at)) {
         options->types = true;
         return -1;
@@ -218,6 +270,9 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
         return fm_verb_usage("run", "--limit goes with --memory");
     if (options->types && (!options->memory || strcmp(options->memory, "malloc") == 0))
         return fm_verb_usage("run", "--types goes with --memory");
+    rc = check_sampled(options);
+    if (rc >= 0)
+        return rc;
     if (!options->calls && !options->lines && !options->c_calls)
         return fm_verb_usage("run", "--no-c-calls goes with --calls");
     if (!options->lines && !options->calls)

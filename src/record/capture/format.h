@@ -27,7 +27,8 @@
  * columns of processes); 3: source text in blocks of its own (21), a column of processes; 4: one
  * more of these, the run;
  * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes);
- * 6: memory over time (blocks 26 to 28), regions (block 29, a column of marks) */
+ * 6: memory over time (blocks 26 to 28), regions (block 29, a column of marks), sampled memory (a
+ * column of processes, metrics of errors) */
 #define FM_FILE_MINOR 6
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */

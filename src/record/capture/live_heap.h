@@ -111,6 +111,7 @@ enum fm_heap_array {
     FM_HEAP_DEFS,     /* bytes: definitions, see below */
     FM_HEAP_THREADS,  /* struct fm_heap_thread[] */
     FM_HEAP_SHARES,   /* struct fm_heap_share[], by account */
+    FM_HEAP_ERRORS,   /* struct fm_heap_error[], by account: of sampled blocks */
     FM_HEAP_ARRAYS,
 };
 
@@ -120,6 +121,14 @@ struct fm_heap_piece {
     uint64_t at;     /* in the file */
     uint64_t offset; /* in the array, bytes */
     uint64_t bytes;
+};
+
+/* Of sampled blocks the worlds are two halves of all samples, and each finds a peak of its own, at which
+ * the accounts of both note what they have (target/heap/sampled_account.h). */
+struct fm_heap_half {
+    int64_t peak;
+    uint64_t variance; /* of what is alive, as in fm_heap_error */
+    uint32_t epoch, rising;
 };
 
 struct fm_heap_header {
@@ -145,6 +154,9 @@ struct fm_heap_header {
     int64_t told, contributed, left_peak;
     uint32_t left;   /* enum fm_heap_left */
     uint32_t member; /* of the run, from 1 on; 0: of none */
+    /* 0: every block is recorded. Else one in so many bytes, and all numbers are estimates. */
+    uint64_t sample_bytes;
+    struct fm_heap_half halves[FM_HEAP_WORLDS];
     _Alignas(64) struct fm_heap_counters worlds[FM_HEAP_WORLDS];
     _Alignas(64) struct fm_heap_piece pieces[FM_HEAP_PIECES];
 };
@@ -223,6 +235,27 @@ struct fm_heap_share {
     uint32_t epoch;
 };
 
+/* How far the estimates of an account may be off: the expected squares of their errors, in squares of
+ * FM_HEAP_VARIANCE_BYTES, so that they fit. */
+#define FM_HEAP_VARIANCE_BYTES 16
+
+struct fm_heap_error {
+    uint64_t allocated, live, at, temporary;
+    /* What the account had at the peak of its own half: as its `at` and `epoch`, which are of the other
+     * half's. */
+    int64_t own_at;
+    uint64_t own_at_error;
+    int32_t own_at_blocks;
+    uint32_t own_epoch;
+    uint64_t reserved;
+};
+
+/* What a sampled account has at the peak, by what it has at those of the other half and of its own. */
+static inline int64_t fm_heap_sampled_peak(int64_t at_others, int64_t at_own)
+{
+    return at_others / 4 * 3 + at_own / 4 + (at_others % 4 * 3 + at_own % 4) / 4;
+}
+
 struct fm_heap_thread {
     uint32_t tid;
     uint32_t root;    /* node */
@@ -236,6 +269,7 @@ _Static_assert(sizeof(struct fm_heap_node) == 32, "two to a cache line");
 _Static_assert(sizeof(struct fm_heap_account) == 64, "one cache line");
 _Static_assert(sizeof(struct fm_heap_thread) == 64, "documented");
 _Static_assert(sizeof(struct fm_heap_share) == 16, "four to a cache line");
+_Static_assert(sizeof(struct fm_heap_error) == 64, "one cache line");
 
 /*
  * Definitions: varint length of the rest, varint kind, then fields; texts are varint length + bytes.

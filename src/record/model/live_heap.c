@@ -35,6 +35,7 @@ struct heap_load {
     struct fm_heap_account *accounts;
     struct fm_heap_thread *threads;
     struct fm_heap_share *shares;
+    struct fm_heap_error *errors;
     const struct fm_heap_run *run; /* NULL: the process was alone */
     uint8_t *defs;
     uint64_t counts[FM_HEAP_ARRAYS];
@@ -57,6 +58,7 @@ static size_t record_bytes(int array)
         [FM_HEAP_DEFS] = 1,
         [FM_HEAP_THREADS] = sizeof(struct fm_heap_thread),
         [FM_HEAP_SHARES] = sizeof(struct fm_heap_share),
+        [FM_HEAP_ERRORS] = sizeof(struct fm_heap_error),
     };
     return bytes[array];
 }
@@ -335,6 +337,43 @@ static void add_share(struct heap_load *l, uint64_t number, uint32_t node, bool 
                    touched ? share.at_blocks : a->live_blocks);
 }
 
+static int64_t known_square(uint64_t square)
+{
+    return square > INT64_MAX ? INT64_MAX : (int64_t)square;
+}
+
+/* Sampled blocks: estimates, how far they may be off, and a peak that two halves found. */
+static void add_sampled(struct heap_load *l, uint64_t number, uint32_t node)
+{
+    const struct fm_heap_account *a = &l->accounts[number];
+    const struct fm_heap_error *e = &l->errors[number < l->counts[FM_HEAP_ERRORS] ? number : 0];
+    int half = l->nodes[a->node].account[1] == number;
+    const struct fm_heap_half *own = &l->h.halves[half], *other = &l->h.halves[!half];
+    bool at_others = a->epoch != other->epoch || other->rising;
+    bool at_own = e->own_epoch != own->epoch || own->rising;
+    fm_profile_add(l->p, FM_METRIC_PEAK, node,
+                   fm_heap_sampled_peak(at_others ? a->live : a->at, at_own ? a->live : e->own_at));
+    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node,
+                   fm_heap_sampled_peak(at_others ? a->live_blocks : a->at_blocks,
+                                        at_own ? a->live_blocks : e->own_at_blocks));
+    fm_profile_add(l->p, FM_METRIC_PEAK_ERROR, node,
+                   fm_heap_sampled_peak(known_square(at_others ? e->live : e->at),
+                                        known_square(at_own ? e->live : e->own_at_error)));
+    fm_profile_add(l->p, FM_METRIC_LEAKED_ERROR, node, known_square(e->live));
+    fm_profile_add(l->p, FM_METRIC_ALLOCATED_ERROR, node, known_square(e->allocated));
+    fm_profile_add(l->p, FM_METRIC_TEMPORARY_ERROR, node, known_square(e->temporary));
+}
+
+static void add_peak(struct heap_load *l, uint64_t number, uint32_t node)
+{
+    const struct fm_heap_account *a = &l->accounts[number];
+    bool at_peak = a->epoch != l->h.epoch || l->h.rising;
+    fm_profile_add(l->p, FM_METRIC_PEAK, node, at_peak ? a->live : a->at);
+    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node, at_peak ? a->live_blocks : a->at_blocks);
+    if (l->run)
+        add_share(l, number, node, at_peak);
+}
+
 static void add_account(struct heap_load *l, uint64_t number)
 {
     const struct fm_heap_account *a = &l->accounts[number];
@@ -343,17 +382,16 @@ static void add_account(struct heap_load *l, uint64_t number)
         l->bad++;
         return;
     }
-    bool at_peak = a->epoch != l->h.epoch || l->h.rising;
-    fm_profile_add(l->p, FM_METRIC_PEAK, node, at_peak ? a->live : a->at);
-    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node, at_peak ? a->live_blocks : a->at_blocks);
+    if (l->h.sample_bytes)
+        add_sampled(l, number, node);
+    else
+        add_peak(l, number, node);
     fm_profile_add(l->p, FM_METRIC_LEAKED, node, a->live);
     fm_profile_add(l->p, FM_METRIC_LEAKED_BLOCKS, node, a->live_blocks);
     fm_profile_add(l->p, FM_METRIC_ALLOCATED, node, (int64_t)a->allocated);
     fm_profile_add(l->p, FM_METRIC_BLOCKS, node, (int64_t)a->blocks);
     fm_profile_add(l->p, FM_METRIC_TEMPORARY, node, (int64_t)a->temporary);
     fm_profile_add(l->p, FM_METRIC_TEMPORARY_BLOCKS, node, a->temporary_blocks);
-    if (l->run)
-        add_share(l, number, node, at_peak);
 }
 
 static void add_count(struct heap_load *l, enum fm_heap_table table, uint32_t bucket,
@@ -433,6 +471,7 @@ static void release(struct heap_load *l)
     free(l->accounts);
     free(l->threads);
     free(l->shares);
+    free(l->errors);
     free(l->defs);
     free(l->thread_of);
     free(l->place);
@@ -475,6 +514,7 @@ int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
     l.accounts = array_new(&l, FM_HEAP_ACCOUNTS);
     l.threads = array_new(&l, FM_HEAP_THREADS);
     l.shares = array_new(&l, FM_HEAP_SHARES);
+    l.errors = array_new(&l, FM_HEAP_ERRORS);
     l.defs = array_new(&l, FM_HEAP_DEFS);
     if (l.counts[FM_HEAP_THREADS] > THREADS_MAX)
         l.counts[FM_HEAP_THREADS] = THREADS_MAX;
@@ -491,6 +531,7 @@ int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
     p->processes.data[l.process].memory = true;
     p->processes.data[l.process].memory_python = l.h.flags & FM_HEAP_PYTHON;
     p->processes.data[l.process].memory_own_bytes = l.h.own_bytes;
+    p->processes.data[l.process].memory_sample_bytes = l.h.sample_bytes;
     note_lost(&l);
     release(&l);
     return 0;

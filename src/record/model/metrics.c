@@ -54,13 +54,40 @@ enum fm_metric fm_metric_named(const char *name)
     return (enum fm_metric)metric;
 }
 
+enum fm_metric fm_metric_error(enum fm_metric metric)
+{
+    switch (metric) {
+    case FM_METRIC_PEAK:
+        return FM_METRIC_PEAK_ERROR;
+    case FM_METRIC_LEAKED:
+        return FM_METRIC_LEAKED_ERROR;
+    case FM_METRIC_ALLOCATED:
+        return FM_METRIC_ALLOCATED_ERROR;
+    case FM_METRIC_TEMPORARY:
+        return FM_METRIC_TEMPORARY_ERROR;
+    default:
+        return FM_METRIC_COUNT;
+    }
+}
+
+/* The root by whole numbers: the page's engine has no mathematics. */
+int64_t fm_error_bytes(int64_t squares)
+{
+    uint64_t left = squares > 0 ? (uint64_t)squares : 0, root = 0;
+    for (uint64_t bit = (uint64_t)1 << 62; bit; bit >>= 2) {
+        bool fits = left >= root + bit;
+        left -= fits ? root + bit : 0;
+        root = (root >> 1) + (fits ? bit : 0);
+    }
+    return (int64_t)root * FM_ERROR_WIDTH * FM_ERROR_UNIT_BYTES; /* below 2^37 */
+}
+
 const char *fm_unit_name(enum fm_unit unit)
 {
     static const char *const names[FM_UNIT_KINDS] = {
-        [FM_UNIT_COUNT] = "",
-        [FM_UNIT_NS] = "ns",
-        [FM_UNIT_BYTES] = "bytes",
-        [FM_UNIT_SHARE] = "ppm",
+        [FM_UNIT_COUNT] = "",           [FM_UNIT_NS] = "ns",
+        [FM_UNIT_BYTES] = "bytes",      [FM_UNIT_SHARE] = "ppm",
+        [FM_UNIT_ERROR] = "256 bytes²",
     };
     return names[unit];
 }

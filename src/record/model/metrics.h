@@ -22,6 +22,7 @@ enum fm_unit {
     FM_UNIT_NS,
     FM_UNIT_BYTES,
     FM_UNIT_SHARE, /* of one, in millionths */
+    FM_UNIT_ERROR, /* bytes, as the square of a standard error, so that they add up; see fm_error_bytes */
     FM_UNIT_KINDS,
 };
 
@@ -51,6 +52,7 @@ enum fm_metric_place {
     FM_PLACE_COLUMN, /* a column of its own in every table, where any number is not zero */
     FM_PLACE_STATE,  /* with the other states */
     FM_PLACE_MEMORY, /* in the tables of memory */
+    FM_PLACE_ERROR,  /* beside a metric of memory: how far an estimate may be off */
 };
 
 /* Colours are 0xrrggbb on a light and on a dark page; 0: the page's own. */
@@ -75,7 +77,11 @@ enum fm_metric_place {
     X(TOGETHER,         "together",         "memory when all processes had most", BYTES, SUM, SELF, EXACT, MEMORY, 0x7a4f9c, 0xb592d6) \
     X(TOGETHER_BLOCKS,  "together_blocks",  "blocks when all processes had most", COUNT, SUM, SELF, EXACT, MEMORY, 0x7a4f9c, 0xb592d6)        \
     X(THEN,             "then",             "memory at that time",  BYTES, SUM, SELF, EXACT, MEMORY, 0x2f6f8f, 0x7fb8d6) \
-    X(THEN_BLOCKS,      "then_blocks",      "blocks at that time",  COUNT, SUM, SELF, EXACT, MEMORY, 0x2f6f8f, 0x7fb8d6)
+    X(THEN_BLOCKS,      "then_blocks",      "blocks at that time",  COUNT, SUM, SELF, EXACT, MEMORY, 0x2f6f8f, 0x7fb8d6) \
+    X(PEAK_ERROR,       "peak_error",       "error of memory at the peak", ERROR, SUM, SELF, EXACT, ERROR, 0, 0) /* of sampled blocks */ \
+    X(LEAKED_ERROR,     "leaked_error",     "error of memory at the end",  ERROR, SUM, SELF, EXACT, ERROR, 0, 0) \
+    X(ALLOCATED_ERROR,  "allocated_error",  "error of allocated memory",   ERROR, SUM, SELF, EXACT, ERROR, 0, 0) \
+    X(TEMPORARY_ERROR,  "temporary_error",  "error of temporary memory",   ERROR, SUM, SELF, EXACT, ERROR, 0, 0)
 /* clang-format on */
 
 enum fm_metric {
@@ -114,7 +120,22 @@ static inline const struct fm_metric_info *fm_metric_info(enum fm_metric metric)
 /* The metric of that name; FM_METRIC_COUNT if there is none. */
 enum fm_metric fm_metric_named(const char *name);
 
-/* How a unit is called in files: "", "ns", "bytes", "ppm". */
+/* Is it of memory: an amount, or how far that may be off? */
+static inline bool fm_metric_is_memory(enum fm_metric metric)
+{
+    enum fm_metric_place place = fm_metric_info(metric)->place;
+    return place == FM_PLACE_MEMORY || place == FM_PLACE_ERROR;
+}
+
+/* The number that says how far another may be off; FM_METRIC_COUNT if it has none. */
+enum fm_metric fm_metric_error(enum fm_metric metric);
+
+/* What is written as "±": the truth is within so many bytes in 19 of 20 cases, two standard errors. */
+#define FM_ERROR_WIDTH      2
+#define FM_ERROR_UNIT_BYTES 16 /* the squares are of so many bytes */
+int64_t fm_error_bytes(int64_t squares);
+
+/* How a unit is called in files: "", "ns", "bytes", "ppm", "256 bytes²". */
 const char *fm_unit_name(enum fm_unit unit);
 
 static inline const char *fm_metric_name(enum fm_metric metric)

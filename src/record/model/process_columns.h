@@ -38,7 +38,8 @@
     X(U64,   sampler_cpu_ns)                                                                       \
     X(U64,   slow_permille)                                 /* since 1.3 */                        \
     X(U32,   run)                                           /* since 1.4 */                        \
-    X(U64,   memory_own_bytes)                              /* since 1.5 */
+    X(U64,   memory_own_bytes)                              /* since 1.5 */                        \
+    X(U64,   memory_sample_bytes)                           /* since 1.6 */
 
 /* The truths of a process; INVERTED: the bit is set if it is not so. */
 #define FM_PROCESS_FLAG_LIST(X)                                                                    \

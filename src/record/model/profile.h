@@ -97,8 +97,9 @@ struct fm_process {
     uint64_t sampler_cpu_ns;     /* processor time that watching took, outside the process */
     /* Of a process whose memory was recorded. */
     bool memory;
-    bool memory_python;        /* blocks of Python's allocators one by one, not as arenas */
-    uint64_t memory_own_bytes; /* that Fathom needed for it in the process */
+    bool memory_python;           /* blocks of Python's allocators one by one, not as arenas */
+    uint64_t memory_own_bytes;    /* that Fathom needed for it in the process */
+    uint64_t memory_sample_bytes; /* 0: every block; else one in so many bytes, as an estimate */
 };
 
 enum fm_sample_mode { FM_SAMPLE_WALL = 0, FM_SAMPLE_CPU = 1, FM_SAMPLE_GIL = 2 };

@@ -10,7 +10,7 @@
 
 static bool is_of_memory(int metric)
 {
-    return fm_metric_info((enum fm_metric)metric)->place == FM_PLACE_MEMORY;
+    return fm_metric_is_memory((enum fm_metric)metric);
 }
 
 bool fm_profile_has_memory(const struct fm_profile *p)

@@ -7,11 +7,16 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 
+static bool can_weigh(enum fm_metric metric)
+{
+    return fm_metric_is_sum(metric) && fm_metric_info(metric)->place != FM_PLACE_ERROR;
+}
+
 static int no_such_metric(const char *name, struct fm_error *err)
 {
     fm_autobuffer names = FM_BUFFER_INIT;
     for (int m = 0; m < FM_METRIC_COUNT; m++)
-        if (fm_metric_is_sum((enum fm_metric)m))
+        if (can_weigh((enum fm_metric)m))
             fm_buffer_addf(&names, "%s%s", names.len ? ", " : "",
                            fm_metric_name((enum fm_metric)m));
     return fm_error_set(err, FM_USAGE, "there is no metric \"%s\" to weigh by; there are %s", name,
@@ -45,15 +50,11 @@ static void forget_column(struct fm_profile *p, enum fm_metric metric)
     p->columns[metric].data = NULL;
 }
 
-static bool is_memory(enum fm_metric metric)
-{
-    return fm_metric_info(metric)->place == FM_PLACE_MEMORY;
-}
-
 static void forget_times(struct fm_profile *p)
 {
     for (int m = 0; m < FM_METRIC_COUNT; m++)
-        if (m != FM_METRIC_CALLS && m != FM_METRIC_RESUMES && !is_memory((enum fm_metric)m))
+        if (m != FM_METRIC_CALLS && m != FM_METRIC_RESUMES &&
+            !fm_metric_is_memory((enum fm_metric)m))
             forget_column(p, (enum fm_metric)m);
     fm_lines_release(&p->lines);
     p->lines = (struct fm_lines){ 0 };
@@ -66,7 +67,7 @@ static void forget_times(struct fm_profile *p)
 int fm_profile_weigh(struct fm_profile *p, const char *name, struct fm_error *err)
 {
     enum fm_metric metric = fm_metric_named(name);
-    if (metric == FM_METRIC_COUNT || !fm_metric_is_sum(metric))
+    if (metric == FM_METRIC_COUNT || !can_weigh(metric))
         return no_such_metric(name, err);
     const struct fm_metric_info *info = fm_metric_info(metric);
     if (metric == FM_METRIC_TOTAL)
@@ -77,7 +78,7 @@ int fm_profile_weigh(struct fm_profile *p, const char *name, struct fm_error *er
         return fm_samples_keep_states(p, 1u << (metric - FM_METRIC_STATES)) ? 0
                                                                             : nothing_of(name, err);
     fm_autofree int64_t *totals = totals_new(p, metric);
-    if (is_memory(metric)) {
+    if (fm_metric_is_memory(metric)) {
         forget_column(p, FM_METRIC_CALLS);
         forget_column(p, FM_METRIC_RESUMES);
     }
@@ -86,7 +87,7 @@ int fm_profile_weigh(struct fm_profile *p, const char *name, struct fm_error *er
         fm_profile_add(p, FM_METRIC_TOTAL, i, totals[i]);
     if (info->unit != FM_UNIT_NS)
         fm_profile_fact(p, "unit", info->unit == FM_UNIT_BYTES ? fm_unit_name(info->unit) : name);
-    if (is_memory(metric))
+    if (fm_metric_is_memory(metric))
         fm_profile_fact(p, "metric", name);
     return 0;
 }

@@ -239,15 +239,16 @@ void fm_report_time_header(const struct fm_report *r)
 }
 
 /* "peak 12.3 MiB in 1,234 blocks" */
-static void add_memory(struct fm_buffer *line, const char *what, const struct fm_memory_sums *sums,
-                       enum fm_instant instant)
+static void add_memory(const struct fm_report *r, struct fm_buffer *line, const char *what,
+                       const struct fm_memory_sums *sums, enum fm_instant instant)
 {
-    char bytes[FM_NUMBER_BYTES], blocks[FM_NUMBER_BYTES], text[192];
+    char blocks[FM_NUMBER_BYTES];
+    fm_autobuffer text = FM_BUFFER_INIT;
     int64_t count = sums->all[fm_instants[instant].blocks];
-    snprintf(text, sizeof text, "%s %s in %s block%s", what,
-             fm_number_bytes(bytes, sums->all[fm_instants[instant].bytes]),
-             fm_number_count(blocks, count), count == 1 ? "" : "s");
-    add_part(line, text);
+    fm_buffer_addf(&text, "%s ", what);
+    fm_memory_describe(&text, r->p, fm_instants[instant].bytes, sums->all);
+    fm_buffer_addf(&text, " in %s block%s", fm_number_count(blocks, count), count == 1 ? "" : "s");
+    add_part(line, text.data);
 }
 
 /* "alive at 2.5 s 14.6 MiB in 5,010 blocks, as looked at 4 ms before". Of a range, how much more. */
@@ -261,7 +262,7 @@ static void print_moment(const struct fm_report *r, const struct fm_memory_sums 
                  v->to.asked_ns / 1e9, sums->all[FM_METRIC_THEN] < 0 ? "" : "+");
     else
         snprintf(what, sizeof what, "alive at %.3f s:", v->to.asked_ns / 1e9);
-    add_memory(&line, what, sums, FM_AT_TIME);
+    add_memory(r, &line, what, sums, FM_AT_TIME);
     double to_ms = (v->to.asked_ns - v->to.shown_ns) / 1e6;
     double from_ms = v->range ? (v->from.asked_ns - v->from.shown_ns) / 1e6 : 0;
     fm_buffer_addf(&line, ", as looked at %.1f ms before", to_ms > from_ms ? to_ms : from_ms);
@@ -280,15 +281,15 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
                        fm_number_count(number, sums->processes));
     if (together) {
         fm_autobuffer line = FM_BUFFER_INIT;
-        add_memory(&line, "all together at most", sums, FM_AT_TOGETHER);
+        add_memory(r, &line, "all together at most", sums, FM_AT_TOGETHER);
         print_line(r, FM_COLOR_BOLD, line.data);
     }
-    add_memory(&alive, peak.data, sums, FM_AT_PEAK);
-    add_memory(sums->processes > 1 ? &all : &alive, "at the end", sums, FM_AT_END);
+    add_memory(r, &alive, peak.data, sums, FM_AT_PEAK);
+    add_memory(r, sums->processes > 1 ? &all : &alive, "at the end", sums, FM_AT_END);
     bool known =
         sums->all[FM_METRIC_BLOCKS] != 0; /* some files of others have no more than the peak */
     if (known)
-        add_memory(&all, "allocated", sums, FM_AT_ALL);
+        add_memory(r, &all, "allocated", sums, FM_AT_ALL);
     print_line(r, together ? FM_COLOR_NONE : FM_COLOR_BOLD, alive.data);
     if (sums->inherited && sums->processes > 1) {
         fm_autobuffer line = FM_BUFFER_INIT;
@@ -301,7 +302,7 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
     if (!known)
         return;
     fm_buffer_clear(&all);
-    add_memory(&all, "temporary (freed at once)", sums, FM_AT_TEMPORARY);
+    add_memory(r, &all, "temporary (freed at once)", sums, FM_AT_TEMPORARY);
     print_line(r, FM_COLOR_NONE, all.data);
 }
 
@@ -314,8 +315,8 @@ static void print_looks(const struct fm_report *r, const struct fm_memory_sums *
     bool together =
         sums->processes > 1 && sums->together && !r->p->columns[FM_METRIC_TOGETHER].data;
     if (together)
-        fm_buffer_addf(&line, "all together at most %s at one time",
-                       fm_number_bytes(number, sums->together));
+        fm_buffer_addf(&line, "all together at most %s%s at one time",
+                       sums->sample_most ? "about " : "", fm_number_bytes(number, sums->together));
     if (sums->resident)
         fm_buffer_addf(&line, "%s %s", together ? ", resident" : "resident at most",
                        fm_number_bytes(number, sums->resident));
@@ -329,7 +330,7 @@ static void print_looks(const struct fm_report *r, const struct fm_memory_sums *
 void fm_report_memory_header(const struct fm_report *r)
 {
     struct fm_memory_sums sums = fm_memory_sums_of(r);
-    fm_autobuffer run = FM_BUFFER_INIT, own = FM_BUFFER_INIT;
+    fm_autobuffer run = FM_BUFFER_INIT, own = FM_BUFFER_INIT, samples = FM_BUFFER_INIT;
     char number[FM_NUMBER_BYTES];
     print_subject(r);
     add_run(r, &run, fm_runs_wall_ns(r->p, &r->scope, false));
@@ -338,6 +339,9 @@ void fm_report_memory_header(const struct fm_report *r)
         print_moment(r, &sums);
     print_memory(r, &sums);
     print_looks(r, &sums);
+    fm_memory_describe_samples(&samples, &sums);
+    if (samples.len)
+        print_line(r, FM_COLOR_WARN, samples.data);
     if (sums.c_only)
         print_line(r, FM_COLOR_NONE,
                    sums.python

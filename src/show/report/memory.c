@@ -33,6 +33,9 @@ uint64_t fm_memory_metrics(const struct fm_profile *p)
     for (int i = 0; i < FM_INSTANTS; i++)
         if ((i != FM_AT_TOGETHER && i != FM_AT_TIME) || p->columns[fm_instants[i].bytes].data)
             all |= (uint64_t)1 << fm_instants[i].bytes | (uint64_t)1 << fm_instants[i].blocks;
+    for (int m = 0; m < FM_METRIC_COUNT && fm_memory_is_estimated(p); m++)
+        if (fm_metric_info((enum fm_metric)m)->place == FM_PLACE_ERROR)
+            all |= (uint64_t)1 << m;
     return all;
 }
 
@@ -82,6 +85,10 @@ struct fm_memory_sums fm_memory_sums_of(const struct fm_report *r)
         sums.own_bytes = fm_sum(sums.own_bytes, (int64_t)process->memory_own_bytes);
         sums.python = sums.python || process->memory_python;
         sums.c_only = sums.c_only || !process->memory_python;
+        int64_t sample = (int64_t)process->memory_sample_bytes;
+        if (sums.processes == 1 || sample < sums.sample_least)
+            sums.sample_least = sample;
+        sums.sample_most = sample > sums.sample_most ? sample : sums.sample_most;
     }
     for (int m = 0; m < FM_METRIC_COUNT; m++) {
         const int64_t *data = p->columns[m].data;

@@ -11,6 +11,7 @@
 
 #include "record/model/shed.h"
 #include "show/report/branch.h"
+#include "show/report/table.h"
 
 enum fm_instant {
     FM_AT_PEAK,
@@ -52,6 +53,8 @@ struct fm_memory_sums {
     int64_t together, resident, looks;
     int64_t processes;   /* whose memory was recorded */
     bool python, c_only; /* there are some with, without Python's own allocators */
+    /* The smallest and the largest of which a block was sampled in; 0: of some every block is known. */
+    int64_t sample_least, sample_most;
 };
 
 struct fm_report;
@@ -65,8 +68,30 @@ int64_t *fm_memory_of_processes_new(const struct fm_profile *p);
 /* Go through the trees as the report asks, with the numbers of all metrics of memory by node. */
 void fm_memory_walk(const struct fm_report *r, fm_step_show *show, void *data);
 
-/* The metrics of memory, a bit each; what several processes had together only if it is there. */
+/* The metrics of memory, a bit each; what several processes had together, and how far estimates may be
+ * off, only if it is there. */
 uint64_t fm_memory_metrics(const struct fm_profile *p);
+
+/* ---- estimates: of sampled blocks numbers are right within ± ---- */
+
+/* What was recorded of a process, for programs: "all", "malloc", "sampled", "no". */
+const char *fm_memory_recorded(const struct fm_process *process);
+
+/* Are there any? */
+bool fm_memory_is_estimated(const struct fm_profile *p);
+
+/* A column "±", and its cell for one of the metrics of memory, of which `numbers` has all; nothing where
+ * numbers are exact. */
+void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p);
+void fm_memory_error_cell(struct fm_table *t, const struct fm_profile *p, enum fm_metric metric,
+                          const int64_t *numbers);
+
+/* "12.3 MiB", or "about 12.3 MiB ± 1.2 MiB". */
+void fm_memory_describe(struct fm_buffer *out, const struct fm_profile *p, enum fm_metric metric,
+                        const int64_t *numbers);
+
+/* "one block in 512 KiB was sampled: …"; nothing where numbers are exact. */
+void fm_memory_describe_samples(struct fm_buffer *out, const struct fm_memory_sums *sums);
 
 /* ---- the statistics: how large blocks were, how long they lived, who was asked for them ---- */
 

@@ -121,7 +121,7 @@ static void put_processes(const struct fm_report *r)
             continue;
         fprintf(r->out, "%u,%u,", q->pid, q->parent_pid);
         fm_csv_put_text(r, fm_profile_text(p, q->version));
-        fprintf(r->out, ",%s,", !q->memory ? "no" : q->memory_python ? "all" : "malloc");
+        fprintf(r->out, ",%s,", fm_memory_recorded(q));
         fm_csv_put_text(r, fm_profile_text(p, q->command));
         fprintf(r->out, ",%llu", (unsigned long long)q->memory_own_bytes);
         fm_csv_put_metrics(r->out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,

@@ -131,10 +131,9 @@ static void add_processes(struct fm_buffer *out, const struct fm_report *r)
         fm_json_add_member(out, "process", q->pid);
         fm_json_add_member(out, "parent", q->parent_pid);
         fm_json_add_text_member(out, "python", fm_profile_text(p, q->version));
-        fm_json_add_text_member(out, "recorded",
-                                !q->memory         ? "no"
-                                : q->memory_python ? "all"
-                                                   : "malloc");
+        fm_json_add_text_member(out, "recorded", fm_memory_recorded(q));
+        if (q->memory_sample_bytes)
+            fm_json_add_member(out, "sample_bytes", (int64_t)q->memory_sample_bytes);
         fm_json_add_text_member(out, "command", fm_profile_text(p, q->command));
         fm_json_add_member(out, "fathom_bytes", (int64_t)q->memory_own_bytes);
         fm_json_add_metrics(out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,
@@ -219,6 +218,8 @@ static void add_head(struct fm_buffer *out, const struct fm_report *r)
     fm_buffer_add_char(out, '{');
     fm_json_add_metrics(out, fm_memory_metrics(r->p), sums.all, NULL);
     fm_json_add_member(out, "processes", sums.processes);
+    if (sums.sample_most)
+        fm_json_add_member(out, "sample_bytes", sums.sample_most);
     fm_json_add_member(out, "inherited_peak_bytes", sums.inherited);
     fm_json_add_member(out, "fathom_bytes", sums.own_bytes);
     if (sums.looks) {

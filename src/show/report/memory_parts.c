@@ -45,6 +45,7 @@ static const struct fm_instant_info *instant_of(const struct fm_report *r)
 static void add_columns(struct fm_table *t, const struct fm_report *r)
 {
     fm_table_column(t, fm_metric_name(instant_of(r)->bytes), FM_TABLE_RIGHT);
+    fm_memory_error_column(t, r->p);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
     fm_table_column(t, "blocks", FM_TABLE_RIGHT);
     fm_table_column(t, "at end", FM_TABLE_RIGHT);
@@ -58,6 +59,7 @@ static void add_numbers(struct fm_table *t, const struct fm_report *r, const int
     char text[FM_NUMBER_BYTES];
     int64_t peak = numbers[instant_of(r)->bytes];
     fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, peak));
+    fm_memory_error_cell(t, r->p, instant_of(r)->bytes, numbers);
     fm_table_cell(t, fm_color_heat((double)peak, (double)all),
                   fm_number_percent(text, (double)peak, (double)all));
     fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, numbers[instant_of(r)->blocks]));
@@ -126,7 +128,7 @@ void fm_report_memory_processes(const struct fm_report *r)
             add_numbers(&t, r, numbers + (size_t)i * FM_METRIC_COUNT, all);
         } else {
             fm_table_cell(&t, FM_COLOR_WARN, "none");
-            for (int k = 0; k < 5; k++)
+            for (int k = fm_memory_is_estimated(p) ? -1 : 0; k < 5; k++)
                 fm_table_cell(&t, FM_COLOR_NONE, "");
         }
         fm_table_cell(&t, FM_COLOR_DIM, fm_number_bytes(text, (int64_t)process->memory_own_bytes));

@@ -44,10 +44,12 @@ static bool is_beside(const struct fm_report *r, size_t i)
 static void add_columns(struct fm_table *t, const struct fm_report *r)
 {
     fm_table_column(t, "self", FM_TABLE_RIGHT);
+    fm_memory_error_column(t, r->p);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
     fm_table_column(t, "blocks", FM_TABLE_RIGHT);
     if (r->memory.rows != FM_ROWS_TYPES) { /* which call nobody */
         fm_table_column(t, "total", FM_TABLE_RIGHT);
+        fm_memory_error_column(t, r->p);
         fm_table_column(t, "%", FM_TABLE_RIGHT);
     }
     for (size_t i = 0; i < FM_COUNT(beside); i++)
@@ -61,10 +63,12 @@ static void add_row(struct fm_table *t, const struct fm_report *r, uint32_t row,
     const struct fm_flat_row *f = &r->flat->rows.data[row];
     const struct fm_instant_info *at = r->memory.at;
     add_bytes(t, f->self[at->bytes]);
+    fm_memory_error_cell(t, r->p, at->bytes, f->self);
     add_percent(t, f->self[at->bytes], all);
     add_count(t, f->self[at->blocks]);
     if (r->memory.rows != FM_ROWS_TYPES) {
         add_bytes(t, f->total[at->bytes]);
+        fm_memory_error_cell(t, r->p, at->bytes, f->total);
         add_percent(t, f->total[at->bytes], all);
     }
     for (size_t i = 0; i < FM_COUNT(beside); i++)
@@ -149,7 +153,9 @@ static void add_numbers(struct fm_table *t, const struct fm_report *r, const int
 {
     add_count(t, self[r->memory.at->blocks]);
     add_bytes(t, self[r->memory.at->bytes]);
+    fm_memory_error_cell(t, r->p, r->memory.at->bytes, self);
     add_bytes(t, total[r->memory.at->bytes]);
+    fm_memory_error_cell(t, r->p, r->memory.at->bytes, total);
 }
 
 static void add_edges(struct fm_table *t, const struct fm_report *r, const struct fm_edges *edges,
@@ -179,7 +185,7 @@ static void add_edges(struct fm_table *t, const struct fm_report *r, const struc
     }
     if (shown == kept)
         return;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < (fm_memory_is_estimated(r->p) ? 6 : 4); i++)
         fm_table_cell(t, FM_COLOR_DIM, "");
     snprintf(more, sizeof more, "    %s more", fm_number_count(text, (int64_t)(kept - shown)));
     fm_table_cell(t, FM_COLOR_DIM, more);
@@ -193,7 +199,9 @@ void fm_report_memory_edges(const struct fm_report *r, enum fm_direction directi
     fm_table_init(&t, r->style);
     fm_table_column(&t, "blocks", FM_TABLE_RIGHT);
     fm_table_column(&t, "self", FM_TABLE_RIGHT);
+    fm_memory_error_column(&t, r->p);
     fm_table_column(&t, "total", FM_TABLE_RIGHT);
+    fm_memory_error_column(&t, r->p);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
     fm_table_column(&t,
                     direction == FM_CALLERS ? "function ← its callers" : "function → its callees",
@@ -227,6 +235,7 @@ static void add_line(struct fm_table *t, const struct fm_report *r, struct fm_te
     fm_autobuffer text = FM_BUFFER_INIT;
     const char *place = fm_names_place(r->names, row);
     add_bytes(t, f->self[r->memory.at->bytes]);
+    fm_memory_error_cell(t, r->p, r->memory.at->bytes, f->self);
     add_percent(t, f->self[r->memory.at->bytes], all);
     add_count(t, f->self[r->memory.at->blocks]);
     fm_table_cell(t, FM_COLOR_DIM, place);
@@ -244,6 +253,7 @@ void fm_report_memory_lines(const struct fm_report *r)
     struct fm_memory_sums sums = fm_memory_sums_of(r);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "self", FM_TABLE_RIGHT);
+    fm_memory_error_column(&t, r->p);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
     fm_table_column(&t, "blocks", FM_TABLE_RIGHT);
     fm_table_column(&t, "Line", FM_TABLE_LEFT);

@@ -18,6 +18,8 @@ char *fm_number_of(char *out, enum fm_unit unit, int64_t value)
     case FM_UNIT_SHARE:
         snprintf(out, FM_NUMBER_BYTES, "%.1f %%", (double)value / 1e4);
         return out;
+    case FM_UNIT_ERROR:
+        return fm_number_bytes(out, fm_error_bytes(value));
     default:
         return fm_number_count(out, value);
     }
@@ -67,10 +69,8 @@ static void add_name(struct fm_buffer *out, bool total, enum fm_metric metric, c
 {
     const struct fm_metric_info *info = fm_metric_info(metric);
     const char *const units[FM_UNIT_KINDS] = {
-        [FM_UNIT_COUNT] = "",
-        [FM_UNIT_NS] = time,
-        [FM_UNIT_BYTES] = "_bytes",
-        [FM_UNIT_SHARE] = "_share",
+        [FM_UNIT_COUNT] = "",       [FM_UNIT_NS] = time,        [FM_UNIT_BYTES] = "_bytes",
+        [FM_UNIT_SHARE] = "_share", [FM_UNIT_ERROR] = "_bytes",
     };
     fm_buffer_addf(out, "%s%s", total ? info->total_name : info->name, units[info->unit]);
 }
@@ -85,7 +85,8 @@ static void add_number(struct fm_buffer *out, enum fm_unit unit, int64_t value, 
     else if (unit == FM_UNIT_SHARE)
         fm_buffer_addf(out, "%.6f", (double)value / 1e6);
     else
-        fm_buffer_addf(out, "%lld", (long long)value);
+        fm_buffer_addf(out, "%lld",
+                       (long long)(unit == FM_UNIT_ERROR ? fm_error_bytes(value) : value));
 }
 
 void fm_csv_put_metric_titles(FILE *out, uint64_t metrics, bool totals)

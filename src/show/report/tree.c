@@ -17,6 +17,7 @@ struct tree_page {
     int64_t all_ns, least_ns;
     enum fm_unit unit;
     int64_t *blocks;  /* by node, callees included, of a tree of memory; else NULL */
+    int64_t *squares; /* … how far its memory may be off (FM_UNIT_ERROR); NULL if it is exact */
     int64_t *samples; /* by node, callees included; NULL if there are none */
     uint64_t metrics; /* that have a column of their own */
     bool calls;       /* are shown, perhaps beside samples */
@@ -55,6 +56,8 @@ static void show_hidden(struct tree_page *page, const struct fm_step *step)
     char text[FM_NUMBER_BYTES];
     struct fm_table *t = &page->table;
     fm_table_cell(t, FM_COLOR_DIM, fm_number_of(text, page->unit, step->hidden_ns));
+    if (page->squares)
+        fm_table_cell(t, FM_COLOR_DIM, "");
     fm_table_cell(t, FM_COLOR_DIM,
                   fm_number_percent(text, (double)step->hidden_ns, (double)page->all_ns));
     fm_table_cell(t, FM_COLOR_DIM, "");
@@ -80,6 +83,9 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
     }
     int64_t total = b->total_ns[step->node], self = b->self_ns[step->node];
     fm_table_cell(t, FM_COLOR_NONE, fm_number_of(text, page->unit, total));
+    if (page->squares)
+        fm_table_cell(t, FM_COLOR_DIM,
+                      fm_number_of(text, FM_UNIT_ERROR, page->squares[step->node]));
     fm_table_cell(t, fm_color_heat((double)total, (double)page->all_ns),
                   fm_number_percent(text, (double)total, (double)page->all_ns));
     fm_table_cell(t, FM_COLOR_NONE,
@@ -114,6 +120,8 @@ static void add_columns(struct tree_page *page)
 {
     fm_table_init(&page->table, page->r->style);
     fm_table_column(&page->table, "total", FM_TABLE_RIGHT);
+    if (page->squares)
+        fm_memory_error_column(&page->table, page->r->p);
     fm_table_column(&page->table, "%", FM_TABLE_RIGHT);
     fm_table_column(&page->table, "self", FM_TABLE_RIGHT);
     if (page->calls)
@@ -146,6 +154,8 @@ void fm_report_tree(const struct fm_report *r)
         page.samples = fm_profile_totals_new(r->p, FM_METRIC_SAMPLES);
     if (at) {
         page.blocks = fm_profile_totals_new(r->p, at->blocks);
+        if (fm_memory_is_estimated(r->p) && fm_metric_error(at->bytes) < FM_METRIC_COUNT)
+            page.squares = fm_profile_totals_new(r->p, fm_metric_error(at->bytes));
         fm_branches_init_of(&b, r->p, at->bytes);
     } else {
         fm_branches_init(&b, r->p);
@@ -174,6 +184,7 @@ void fm_report_tree(const struct fm_report *r)
     fm_table_release(&page.table);
     free(page.row_of);
     free(page.blocks);
+    free(page.squares);
     free(page.samples);
     fm_branches_release(&b);
 }

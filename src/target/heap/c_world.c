@@ -12,6 +12,7 @@
 #include "target/heap/blocks.h"
 #include "target/heap/context.h"
 #include "target/heap/event.h"
+#include "target/heap/sampled.h"
 
 #define SHARDS       64
 #define BUFFER_BYTES 16384
@@ -166,6 +167,10 @@ static inline void *given(struct fm_heap_self *self, void *block, size_t bytes,
 {
     if (FM_LIKELY(self != NULL)) {
         int saved_errno = errno;
+        if (FM_UNLIKELY(fm_heap.sample_bytes)) {
+            fm_event_leave(self);
+            return fm_sampled_leave(0, block, bytes, kind);
+        }
         if (FM_LIKELY(block != NULL))
             begins(self, block, bytes, kind);
         else if (bytes)
@@ -185,6 +190,10 @@ FM_HEAP_EXPORT void *malloc(size_t bytes)
         if (!real.malloc)
             return buffer_take(bytes);
     }
+    if (fm_heap.sample_bytes) {
+        int busy = fm_sampled_enter();
+        return fm_sampled_leave(busy, real.malloc(bytes), bytes, FM_HEAP_KIND_MALLOC);
+    }
     struct fm_heap_self *self = fm_event_enter();
     return given(self, real.malloc(bytes), bytes, FM_HEAP_KIND_MALLOC);
 }
@@ -195,6 +204,11 @@ FM_HEAP_EXPORT void *calloc(size_t count, size_t bytes)
         fm_c_world_init();
         if (!real.calloc)
             return bytes && count > BUFFER_BYTES / bytes ? NULL : buffer_take(count * bytes);
+    }
+    if (fm_heap.sample_bytes) {
+        int busy = fm_sampled_enter();
+        void *block = real.calloc(count, bytes);
+        return fm_sampled_leave(busy, block, count * bytes, FM_HEAP_KIND_CALLOC);
     }
     struct fm_heap_self *self = fm_event_enter();
     return given(self, real.calloc(count, bytes), count * bytes, FM_HEAP_KIND_CALLOC);
@@ -208,6 +222,12 @@ FM_HEAP_EXPORT void free(void *block)
         fm_c_world_init();
         if (!real.free)
             return;
+    }
+    if (fm_heap.sample_bytes) {
+        if (fm_sampled_may_know(block) && !fm_heap_busy)
+            fm_sampled_ends(block);
+        real.free(block);
+        return;
     }
     struct fm_heap_self *self = fm_event_enter();
     if (FM_LIKELY(self != NULL)) {
@@ -268,6 +288,8 @@ FM_HEAP_EXPORT void *realloc(void *old, size_t bytes)
     }
     if (FM_UNLIKELY(is_in_buffer(old)))
         return leave_buffer(old, bytes);
+    if (fm_heap.sample_bytes)
+        return fm_sampled_realloc(real.realloc, old, bytes);
     return reallocate(old, bytes);
 }
 

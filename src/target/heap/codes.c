@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/varint.h"
+#include "target/heap/sampled.h"
 #include "target/heap/store.h"
 #include "target/heap/watched.h"
 
@@ -146,7 +147,10 @@ static uint32_t number_of_new(const void *code, enum fm_heap_def kind)
     }
     put(&codes.by_address, (uintptr_t)code, number);
     /* What ends is the block, which of a type begins before it. */
-    fm_watch((const char *)code - (is_type ? fm_heap.layout.gc_head : 0));
+    const char *block = (const char *)code - (is_type ? fm_heap.layout.gc_head : 0);
+    fm_watch(block);
+    if (fm_heap.sample_bytes)
+        fm_sampled_watch(block);
     return number;
 }
 

@@ -12,6 +12,7 @@
 #include "target/heap/mappings.h"
 #include "target/heap/nodes.h"
 #include "target/heap/python_world.h"
+#include "target/heap/sampled.h"
 #include "target/heap/threads.h"
 #include "target/heap/together.h"
 
@@ -33,6 +34,7 @@ static void before(void)
     fm_codes_hold();
     fm_mappings_hold();
     fm_c_world_hold();
+    fm_sampled_hold();
     fm_heap_store_hold();
     if (!fm_heap.header || fm_heap.forked)
         return;
@@ -47,6 +49,7 @@ static void release(void)
     if (!holds)
         return;
     fm_heap_store_release();
+    fm_sampled_release();
     fm_c_world_release();
     fm_mappings_release();
     fm_codes_release();
@@ -62,6 +65,7 @@ static void in_child(void)
     fm_heap.forked = holds && fm_heap.header;
     if (fm_heap_self)
         fm_threads_meter_at(fm_heap_self, NULL); /* where it was may be the parent's */
+    fm_sampled_in_child();
     release();
 }
 
@@ -95,6 +99,8 @@ static bool begin_inherited(void)
         h->peak += at_fork.live[i];
     }
     fm_heap.inherited = h->inherited;
+    if (fm_heap.sample_bytes && node)
+        fm_sampled_inherit();
     fm_together_join();
     return node != 0;
 }

@@ -121,6 +121,8 @@ struct fm_heap_state {
     struct fm_heap_node *nodes;       /* by number */
     struct fm_heap_account *accounts; /* by number */
     struct fm_heap_share *shares;     /* by number of the account */
+    struct fm_heap_error *errors;     /* the same: of sampled blocks */
+    uint64_t sample_bytes;            /* 0: every block; else see sampled.h */
     struct fm_heap_run *run;          /* never NULL: see together.h */
     char folder[512], more[512];
 };

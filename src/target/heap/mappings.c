@@ -12,6 +12,7 @@
 #include "target/heap/account.h"
 #include "target/heap/context.h"
 #include "target/heap/event.h"
+#include "target/heap/sampled.h"
 
 #define FIRST_ROOM 256
 
@@ -70,6 +71,10 @@ static void count_end(struct fm_heap_self *self, uint32_t number, uint64_t bytes
 {
     uint32_t account =
         number > fm_heap.inherited ? number : fm_heap.inherited_account[FM_HEAP_WORLD_C];
+    if (fm_heap.sample_bytes) {
+        fm_sampled_unmapped(number, bytes, blocks);
+        return;
+    }
     fm_event_ends(self, bytes);
     fm_account_end_shared(fm_heap.header, &fm_heap.accounts[account], bytes, blocks);
 }
@@ -121,7 +126,9 @@ static void add(struct fm_heap_self *self, void *start, size_t bytes)
     fm_heap_lock_take(&pieces.lock);
     bool ok = insert(find(at), (struct mapping){ at, at + bytes, account });
     fm_heap_lock_give(&pieces.lock);
-    if (ok)
+    if (ok && fm_heap.sample_bytes)
+        fm_sampled_mapped(account, bytes);
+    else if (ok)
         fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], bytes,
                                 FM_HEAP_KIND_MMAP);
     else

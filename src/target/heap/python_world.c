@@ -9,24 +9,17 @@
 #include "target/heap/context.h"
 #include "target/heap/event.h"
 #include "target/heap/pools.h"
+#include "target/heap/sampled.h"
 #include "target/heap/watched.h"
 
-/* PyMemAllocatorEx, PyObjectArenaAllocator, and the domains; unchanged since 3.5. */
-struct python_allocator {
-    void *ctx;
-    void *(*malloc)(void *ctx, size_t bytes);
-    void *(*calloc)(void *ctx, size_t count, size_t bytes);
-    void *(*realloc)(void *ctx, void *block, size_t bytes);
-    void (*free)(void *ctx, void *block);
-};
+/* PyObjectArenaAllocator; unchanged since 3.5. */
 struct python_arenas {
     void *ctx;
     void *(*alloc)(void *ctx, size_t bytes);
     void (*free)(void *ctx, void *arena, size_t bytes);
 };
-enum { DOMAIN_MEM = 1, DOMAIN_OBJ = 2, DOMAINS };
 
-static struct python_allocator behind[DOMAINS]; /* what our hooks call; written once each */
+struct fm_python_allocator fm_python_behind[FM_PYTHON_DOMAINS];
 static struct python_arenas arena_behind;
 static struct fm_heap_blocks large; /* blocks that lie in no pool */
 static fm_heap_lock lock;           /* instead of the GIL, when there are several */
@@ -204,7 +197,7 @@ void fm_python_world_release(void)
 
 static inline void *hook_malloc(int domain, enum fm_heap_kind kind, size_t bytes)
 {
-    const struct python_allocator *next = &behind[domain];
+    const struct fm_python_allocator *next = &fm_python_behind[domain];
     struct fm_heap_self *self = enter();
     if (FM_UNLIKELY(!self))
         return next->malloc(next->ctx, bytes);
@@ -223,7 +216,7 @@ static inline void *hook_malloc(int domain, enum fm_heap_kind kind, size_t bytes
 
 static inline void *hook_calloc(int domain, enum fm_heap_kind kind, size_t count, size_t bytes)
 {
-    const struct python_allocator *next = &behind[domain];
+    const struct fm_python_allocator *next = &fm_python_behind[domain];
     struct fm_heap_self *self = enter();
     void *block = next->calloc(next->ctx, count, bytes);
     if (FM_LIKELY(self != NULL)) {
@@ -242,7 +235,7 @@ static inline void *hook_calloc(int domain, enum fm_heap_kind kind, size_t count
 
 static inline void hook_free(int domain, void *block)
 {
-    const struct python_allocator *next = &behind[domain];
+    const struct fm_python_allocator *next = &fm_python_behind[domain];
     if (!block) {
         next->free(next->ctx, block);
         return;
@@ -270,7 +263,7 @@ static inline void hook_free(int domain, void *block)
 
 static inline void *hook_realloc(int domain, enum fm_heap_kind kind, void *old, size_t bytes)
 {
-    const struct python_allocator *next = &behind[domain];
+    const struct fm_python_allocator *next = &fm_python_behind[domain];
     if (!old)
         return hook_malloc(domain, kind, bytes);
     struct fm_heap_self *self = enter();
@@ -319,8 +312,8 @@ static inline void *hook_realloc(int domain, enum fm_heap_kind kind, void *old, 
         hook_free(domain, block);                                                                  \
     }
 
-HOOKS(memory, DOMAIN_MEM, FM_HEAP_KIND_MEMORY)
-HOOKS(object, DOMAIN_OBJ, FM_HEAP_KIND_OBJECT)
+HOOKS(memory, FM_PYTHON_MEM, FM_HEAP_KIND_MEMORY)
+HOOKS(object, FM_PYTHON_OBJ, FM_HEAP_KIND_OBJECT)
 
 /* A block of C was allocated on a deep stack, perhaps without the GIL; here it is held. */
 static void anchor_for_c(void)
@@ -347,7 +340,7 @@ static void listen_free(void *ctx, void *block)
     }
     if (FM_UNLIKELY(fm_heap_self && fm_heap_self->wants_anchor))
         anchor_for_c();
-    behind[DOMAIN_OBJ].free(behind[DOMAIN_OBJ].ctx, block);
+    fm_python_behind[FM_PYTHON_OBJ].free(fm_python_behind[FM_PYTHON_OBJ].ctx, block);
 }
 
 /* ---- arenas ---- */
@@ -403,31 +396,31 @@ static void arena_free(void *ctx, void *arena, size_t bytes)
 /* ---- putting them in place ---- */
 
 /* Do calls still come to us, perhaps through somebody who put himself in front (tracemalloc)? */
-static bool is_reached(const struct python_allocator *found)
+static bool is_reached(const struct fm_python_allocator *found)
 {
-    unsigned before = entered;
+    unsigned before = entered + fm_sampled_here.made;
     found->free(found->ctx, found->malloc(found->ctx, 1));
-    return entered != before;
+    return entered + fm_sampled_here.made != before;
 }
 
-static void hook_domain(int domain, const struct python_allocator *hooks)
+static void hook_domain(int domain, const struct fm_python_allocator *hooks)
 {
-    void (*get)(int, struct python_allocator *) =
-        (void (*)(int, struct python_allocator *))dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
-    void (*set)(int, struct python_allocator *) =
-        (void (*)(int, struct python_allocator *))dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
-    struct python_allocator found;
+    void (*get)(int, struct fm_python_allocator *) =
+        (void (*)(int, struct fm_python_allocator *))dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+    void (*set)(int, struct fm_python_allocator *) =
+        (void (*)(int, struct fm_python_allocator *))dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+    struct fm_python_allocator found;
     if (!get || !set)
         return;
     get(domain, &found);
-    if (behind[domain].malloc && is_reached(&found))
+    if (fm_python_behind[domain].malloc && is_reached(&found))
         return;
-    behind[domain] = found;
-    struct python_allocator ours = *hooks;
+    fm_python_behind[domain] = found;
+    struct fm_python_allocator ours = *hooks;
     if (!fm_heap.python) {
         ours = found;
         ours.free = hooks->free;
-        if (domain != DOMAIN_OBJ)
+        if (domain != FM_PYTHON_OBJ)
             return;
     }
     set(domain, &ours);
@@ -435,11 +428,11 @@ static void hook_domain(int domain, const struct python_allocator *hooks)
 
 void fm_python_world_hook(void)
 {
-    static const struct python_allocator memory = { NULL, memory_malloc, memory_calloc,
-                                                    memory_realloc, memory_free },
-                                         object = { NULL, object_malloc, object_calloc,
-                                                    object_realloc, object_free },
-                                         listen = { NULL, NULL, NULL, NULL, listen_free };
+    static const struct fm_python_allocator memory = { NULL, memory_malloc, memory_calloc,
+                                                       memory_realloc, memory_free },
+                                            object = { NULL, object_malloc, object_calloc,
+                                                       object_realloc, object_free },
+                                            listen = { NULL, NULL, NULL, NULL, listen_free };
     void (*get)(struct python_arenas *) =
         (void (*)(struct python_arenas *))dlsym(RTLD_DEFAULT, "PyObject_GetArenaAllocator");
     void (*set)(struct python_arenas *) =
@@ -449,6 +442,11 @@ void fm_python_world_hook(void)
         struct python_arenas ours = { NULL, arena_alloc, arena_free };
         set(&ours);
     }
-    hook_domain(DOMAIN_MEM, &memory);
-    hook_domain(DOMAIN_OBJ, fm_heap.python ? &object : &listen);
+    if (fm_heap.python && fm_heap.sample_bytes) {
+        hook_domain(FM_PYTHON_MEM, fm_sampled_hooks(FM_PYTHON_MEM));
+        hook_domain(FM_PYTHON_OBJ, fm_sampled_hooks(FM_PYTHON_OBJ));
+        return;
+    }
+    hook_domain(FM_PYTHON_MEM, &memory);
+    hook_domain(FM_PYTHON_OBJ, fm_heap.python ? &object : &listen);
 }

@@ -9,7 +9,21 @@
 #define FM_HEAP_PYTHON_WORLD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* PyMemAllocatorEx and the domains; unchanged since 3.5. */
+struct fm_python_allocator {
+    void *ctx;
+    void *(*malloc)(void *ctx, size_t bytes);
+    void *(*calloc)(void *ctx, size_t count, size_t bytes);
+    void *(*realloc)(void *ctx, void *block, size_t bytes);
+    void (*free)(void *ctx, void *block);
+};
+enum { FM_PYTHON_MEM = 1, FM_PYTHON_OBJ = 2, FM_PYTHON_DOMAINS };
+
+extern struct fm_python_allocator
+    fm_python_behind[FM_PYTHON_DOMAINS]; /* what our hooks call; written once each */
 
 /* Put the hooks in place, or in front of what was put there since. Before the interpreter exists, or
  * with the GIL. */

@@ -17,6 +17,7 @@
 #include "target/heap/nodes.h"
 #include "target/heap/pools.h"
 #include "target/heap/python_world.h"
+#include "target/heap/sampled.h"
 #include "target/heap/store.h"
 #include "target/heap/threads.h"
 #include "target/heap/together.h"
@@ -48,11 +49,25 @@ static bool has_gil(void)
            !strstr(version, "free-threading");
 }
 
+/* "sampled:524288", or with a seed "sampled:524288:1". What many processes have together is not known
+ * well enough then to have a peak. */
+static void begin_sampled(const char *mode)
+{
+    char *end;
+    uint64_t bytes = strtoull(mode + strlen("sampled:"), &end, 10);
+    if (bytes)
+        fm_sampled_init(bytes, *end == ':' ? strtoull(end + 1, NULL, 10) : 0);
+}
+
 static void begin(const char *mode)
 {
     bool gil = has_gil();
     fm_heap.python = gil && strcmp(mode, "malloc") != 0;
-    fm_together_open();
+    fm_heap.run = &fm_together_nobody;
+    if (strncmp(mode, "sampled:", strlen("sampled:")) == 0)
+        begin_sampled(mode);
+    else
+        fm_together_open();
     if (fm_heap_store_open() < 0)
         return;
     fm_together_join();
@@ -62,7 +77,8 @@ static void begin(const char *mode)
     }
     if (fm_heap.python) {
         fm_heap.header->flags |= FM_HEAP_PYTHON;
-        fm_pools_init();
+        if (!fm_heap.sample_bytes)
+            fm_pools_init();
     }
     fm_threads_init();
     fm_fork_init();
@@ -80,7 +96,7 @@ __attribute__((constructor)) static void heap_load(void)
 /* The preload library: this process is a Python, or has loaded one. Before the interpreter exists. */
 FM_HEAP_EXPORT void fathom_heap_start(const char *config)
 {
-    char mode[32], flag[2];
+    char mode[64], flag[2];
     int saved_errno = errno;
     if (fm_heap.header || fm_heap_busy)
         return;
@@ -109,11 +125,11 @@ FM_HEAP_EXPORT int fathom_heap_python(const struct fm_heap_layout *layout)
     return fm_heap.types;
 }
 
-/* The meter of this thread; NULL if nothing is recorded here. It stays where it is until the
- * agent moves it. */
+/* The meter of this thread; NULL if nothing is recorded here, or not every block is. It stays where it
+ * is until the agent moves it. */
 FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter(void)
 {
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_heap.sample_bytes ? NULL : fm_event_enter();
     if (!self)
         return NULL;
     fm_event_leave(self);
@@ -124,7 +140,7 @@ FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter(void)
  * until the thread ends, or forks. NULL: where it was in the beginning. Returns where it lies. */
 FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter_at(struct fm_heap_meter *place)
 {
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_heap.sample_bytes ? NULL : fm_event_enter();
     if (!self)
         return NULL;
     fm_threads_meter_at(self, place);

@@ -26,6 +26,7 @@ static const uint64_t most_bytes[FM_HEAP_ARRAYS] = {
     [FM_HEAP_DEFS] = 128u << 20,
     [FM_HEAP_THREADS] = (1u << 20) * sizeof(struct fm_heap_thread),
     [FM_HEAP_SHARES] = (4u << 20) * sizeof(struct fm_heap_share),
+    [FM_HEAP_ERRORS] = (4u << 20) * sizeof(struct fm_heap_error),
 };
 #define FIRST_PART 16
 #define MOST_MOVES 4 /* a range is four times as long as the one before */
@@ -160,6 +161,8 @@ static void place(int array, unsigned char *base, uint64_t bytes)
     }
     if (array == FM_HEAP_SHARES)
         __atomic_store_n(&fm_heap.shares, (struct fm_heap_share *)base, __ATOMIC_RELEASE);
+    if (array == FM_HEAP_ERRORS)
+        __atomic_store_n(&fm_heap.errors, (struct fm_heap_error *)base, __ATOMIC_RELEASE);
 }
 
 static unsigned char *reserve(uint64_t bytes)
@@ -173,6 +176,8 @@ static int reserve_all(void)
 {
     for (int i = 0; i < FM_HEAP_ARRAYS; i++) {
         uint64_t first = most_bytes[i] / FIRST_PART, most = most_of(i);
+        if (i == FM_HEAP_ERRORS && !fm_heap.sample_bytes)
+            continue;
         unsigned char *base = reserve(first < most ? first : most);
         if (!base)
             return -1;
@@ -295,10 +300,10 @@ static struct fm_heap_header *map_header(void)
     h->parent_pid = (uint32_t)getppid();
     h->start_ns = now_ns(CLOCK_MONOTONIC);
     h->start_real_ns = now_ns(CLOCK_REALTIME);
-    h->epoch = 1;
-    for (int i = 0; i < FM_HEAP_ARRAYS; i++)
-        h->used[i] =
-            i == FM_HEAP_NODES || i == FM_HEAP_ACCOUNTS || i == FM_HEAP_SHARES; /* 0 is none */
+    h->sample_bytes = fm_heap.sample_bytes;
+    h->epoch = h->halves[0].epoch = h->halves[1].epoch = 1;
+    h->used[FM_HEAP_NODES] = 1; /* 0 is none */
+    h->used[FM_HEAP_ACCOUNTS] = h->used[FM_HEAP_SHARES] = h->used[FM_HEAP_ERRORS] = 1;
     memcpy(h->magic, FM_HEAP_MAGIC, sizeof h->magic);
     return h;
 }
@@ -316,6 +321,13 @@ int fm_heap_store_open(void)
     return fm_heap.header ? 0 : -1;
 }
 
+/* The arrays of accounts begin where new ones will be. */
+static void begin_behind(int array, uint64_t count, size_t record_bytes)
+{
+    fm_heap.header->used[array] = count;
+    store.arrays[array].mapped = count * record_bytes / FIRST_PIECE_BYTES * FIRST_PIECE_BYTES;
+}
+
 int fm_heap_store_reopen(void)
 {
     struct fm_heap_header *old = fm_heap.header, *h = map_header();
@@ -323,7 +335,8 @@ int fm_heap_store_reopen(void)
     fm_heap.header = h;
     for (int i = 0; i < FM_HEAP_ARRAYS; i++) {
         /* Nothing of the parent's may be reached any more. */
-        if (fm_heap_mmap(store.arrays[i].base, store.arrays[i].reserved, PROT_NONE,
+        if (store.arrays[i].reserved &&
+            fm_heap_mmap(store.arrays[i].base, store.arrays[i].reserved, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
                          0) == MAP_FAILED)
             h = fm_heap.header = NULL;
@@ -333,13 +346,10 @@ int fm_heap_store_reopen(void)
     if (!h)
         return -1;
     h->flags = FM_HEAP_FORKED;
-    h->used[FM_HEAP_ACCOUNTS] = h->used[FM_HEAP_SHARES] = accounts;
     h->inherited = (uint32_t)accounts - 1;
-    /* The arrays of accounts begin where new ones will be. */
-    store.arrays[FM_HEAP_ACCOUNTS].mapped =
-        accounts * sizeof(struct fm_heap_account) / FIRST_PIECE_BYTES * FIRST_PIECE_BYTES;
-    store.arrays[FM_HEAP_SHARES].mapped =
-        accounts * sizeof(struct fm_heap_share) / FIRST_PIECE_BYTES * FIRST_PIECE_BYTES;
+    begin_behind(FM_HEAP_ACCOUNTS, accounts, sizeof(struct fm_heap_account));
+    begin_behind(FM_HEAP_SHARES, accounts, sizeof(struct fm_heap_share));
+    begin_behind(FM_HEAP_ERRORS, accounts, sizeof(struct fm_heap_error));
     return 0;
 }
 
@@ -372,11 +382,12 @@ uint32_t fm_heap_store_node(uint32_t parent, uint32_t code, uint32_t offset, uin
 uint32_t fm_heap_store_account(uint32_t node, uint32_t thread)
 {
     fm_heap_lock_take(&store.lock);
-    uint64_t shares = (fm_heap.header->used[FM_HEAP_ACCOUNTS] + 1) * sizeof(struct fm_heap_share);
-    uint32_t number =
-        grow(FM_HEAP_SHARES, shares) ? take(FM_HEAP_ACCOUNTS, sizeof(struct fm_heap_account)) : 0;
+    uint64_t count = fm_heap.header->used[FM_HEAP_ACCOUNTS] + 1;
+    bool ok = grow(FM_HEAP_SHARES, count * sizeof(struct fm_heap_share)) &&
+              (!fm_heap.sample_bytes || grow(FM_HEAP_ERRORS, count * sizeof(struct fm_heap_error)));
+    uint32_t number = ok ? take(FM_HEAP_ACCOUNTS, sizeof(struct fm_heap_account)) : 0;
     if (number) {
-        fm_heap.header->used[FM_HEAP_SHARES] = number + 1;
+        fm_heap.header->used[FM_HEAP_SHARES] = fm_heap.header->used[FM_HEAP_ERRORS] = number + 1;
         fm_heap.shares[number].epoch = __atomic_load_n(&fm_heap.run->epoch, __ATOMIC_RELAXED);
         fm_heap.accounts[number].node = node;
         fm_heap.accounts[number].thread = thread;
