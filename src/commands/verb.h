@@ -17,6 +17,7 @@
     X("attach",   fm_verb_attach,   "sample a running Python")                                     \
     X("top",      fm_verb_top,      "a running Python, live in the terminal")                      \
     X("report",   fm_verb_report,   "tables and trees in the terminal")                            \
+    X("diff",     fm_verb_diff,     "what changed between two recordings")                         \
     X("view",     fm_verb_view,     "pages in the browser, or all of it in one HTML file")           \
     X("graph",    fm_verb_graph,    "the call graph as a picture")                                 \
     X("plot",     fm_verb_plot,     "memory over time as a picture")                               \

@@ -1,6 +1,6 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import { open, shop, report, contexts, drawn, boxPaths, choose, shot, settle } from "./page.js";
+import { open, run, shop, report, contexts, drawn, boxPaths, choose, shot, settle } from "./page.js";
 
 const before = () => shop("before", "400");
 const after = () => shop("after", "400", "slow");
@@ -15,6 +15,15 @@ test("two recordings are compared in every view", async (t) => {
     assert.equal(box.value, now.get(path)?.total ?? 0, path);
     assert.equal(box.base, then.get(path)?.total ?? 0, path);
   }
+  const tree = JSON.parse(run("diff", "--tree", "--json", "--min", "0", before(), after())).tree;
+  const paths = [];
+  for (const step of tree) {
+    paths[step.depth] = step.depth ? `${paths[step.depth - 1]}\n${step.qualname} ${step.file}:${step.line}` : "";
+    const path = paths[step.depth];
+    assert.equal(step.now_total_ns, now.get(path)?.total ?? 0, `fathom diff: ${path}`);
+    assert.equal(step.before_total_ns, then.get(path)?.total ?? 0, `fathom diff: ${path}`);
+  }
+  assert.ok(tree.length > 5);
   await page.keyboard.press("2");
   await shot(page, "diff-functions");
   const rows = (await drawn(page)).rows;

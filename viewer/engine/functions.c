@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "json.h"
+#include "record/model/pairs.h"
 
 /* ---- whose code ---- */
 
@@ -120,53 +121,6 @@ static uint32_t moved_string(struct fm_engine *e, const struct fm_profile *p, ui
                           fm_strings_len(p->strings, string));
 }
 
-struct function_place {
-    const struct fm_function *f;
-    uint32_t id;
-};
-
-static int by_number(uint32_t a, uint32_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
-static int by_name(const struct fm_function *a, const struct fm_function *b)
-{
-    int order = by_number(a->file, b->file);
-    if (!order)
-        order = by_number(a->qualname, b->qualname);
-    if (!order)
-        order = by_number(a->name, b->name);
-    return order ? order : by_number(a->kind, b->kind);
-}
-
-static int place_order(const void *left, const void *right)
-{
-    const struct function_place *a = left, *b = right;
-    int order = by_name(a->f, b->f);
-    if (!order)
-        order = by_number(a->f->line, b->f->line);
-    if (!order)
-        order = by_number(a->f->twin, b->f->twin);
-    return order ? order : by_number(a->id, b->id);
-}
-
-/* Of each function: how many of the same names come before it in its file. Caller frees. */
-static uint32_t *ordinals_new(const struct fm_profile *p)
-{
-    size_t n = p->functions.len;
-    fm_autofree struct function_place *places = fm_calloc(n, sizeof *places);
-    uint32_t *ordinals = fm_calloc(n, sizeof *ordinals);
-    for (size_t i = 0; i < n; i++)
-        places[i] = (struct function_place){ &p->functions.data[i], (uint32_t)i };
-    if (n)
-        qsort(places, n, sizeof *places, place_order);
-    for (size_t i = 1; i < n; i++)
-        if (by_name(places[i - 1].f, places[i].f) == 0)
-            ordinals[places[i].id] = ordinals[places[i - 1].id] + 1;
-    return ordinals;
-}
-
 /* "MainThread (pid 12)"; a thread without a name is known by its number. */
 static uint32_t thread_function(struct fm_engine *e, const struct fm_recording *r, uint32_t thread)
 {
@@ -188,7 +142,7 @@ static uint32_t thread_function(struct fm_engine *e, const struct fm_recording *
 void fm_engine_name(struct fm_engine *e, struct fm_recording *r)
 {
     const struct fm_profile *p = r->p;
-    fm_autofree uint32_t *ordinals = ordinals_new(p);
+    fm_autofree uint32_t *ordinals = fm_function_ordinals_new(p);
     size_t prefix = common_folder(p);
     r->func_of = fm_calloc(p->functions.len, sizeof *r->func_of);
     r->thread_of = fm_calloc(p->threads.len, sizeof *r->thread_of);

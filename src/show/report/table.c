@@ -15,10 +15,10 @@
 #define GAP          2
 
 static const char *const codes[] = {
-    [FM_COLOR_NONE] = "",          [FM_COLOR_DIM] = "\033[2m",    [FM_COLOR_BOLD] = "\033[1m",
-    [FM_COLOR_NAME] = "\033[36m",  [FM_COLOR_WARN] = "\033[33m",  [FM_COLOR_HEAT1] = "",
-    [FM_COLOR_HEAT2] = "\033[32m", [FM_COLOR_HEAT3] = "\033[33m", [FM_COLOR_HEAT4] = "\033[1;31m",
-    [FM_COLOR_STATES] = "",
+    [FM_COLOR_NONE] = "",          [FM_COLOR_DIM] = "\033[2m",     [FM_COLOR_BOLD] = "\033[1m",
+    [FM_COLOR_NAME] = "\033[36m",  [FM_COLOR_WARN] = "\033[33m",   [FM_COLOR_HEAT1] = "",
+    [FM_COLOR_HEAT2] = "\033[32m", [FM_COLOR_HEAT3] = "\033[33m",  [FM_COLOR_HEAT4] = "\033[1;31m",
+    [FM_COLOR_WORSE] = "\033[31m", [FM_COLOR_BETTER] = "\033[32m", [FM_COLOR_STATES] = "",
 };
 
 /* The state that a piece of a cell begins with: its word before a share, or its letter in a bar. */

@@ -32,6 +32,8 @@ enum fm_color {
     FM_COLOR_HEAT2,
     FM_COLOR_HEAT3,
     FM_COLOR_HEAT4,  /* … most of it */
+    FM_COLOR_WORSE,  /* more than it was */
+    FM_COLOR_BETTER, /* less */
     FM_COLOR_STATES, /* a cell of states (sampling.h): each in its own colour */
 };
 

@@ -1,0 +1,110 @@
+/* Functions of two profiles, found again. */
+#include "fixture.h"
+
+#include "record/model/pairs.h"
+
+static uint32_t put(struct fm_profile *p, const char *name, const char *file, uint32_t line)
+{
+    uint32_t text = fm_profile_string(p, name);
+    return fm_profile_function(p, &(struct fm_function){ .kind = FM_FUNCTION_PYTHON,
+                                                         .name = text,
+                                                         .qualname = text,
+                                                         .file = fm_profile_string(p, file),
+                                                         .line = line });
+}
+
+struct both {
+    struct fm_profile *p[2];
+    struct fm_pairs pairs;
+};
+
+static void begin(struct both *b)
+{
+    b->p[0] = fm_profile_new();
+    b->p[1] = fm_profile_new();
+}
+
+static void match(struct both *b)
+{
+    const struct fm_profile *const p[] = { b->p[0], b->p[1] };
+    fm_pairs_init(&b->pairs, p);
+}
+
+static bool is_pair(const struct both *b, uint32_t first, uint32_t second)
+{
+    return b->pairs.of[0][first] == b->pairs.of[1][second];
+}
+
+static void end(struct both *b)
+{
+    fm_pairs_release(&b->pairs);
+    fm_profile_free(b->p[0]);
+    fm_profile_free(b->p[1]);
+}
+
+static void test_lines_do_not_matter_but_their_order_does(void **state)
+{
+    (void)state;
+    struct both b;
+    begin(&b);
+    uint32_t f = put(b.p[0], "f", "/a.py", 10), one = put(b.p[0], "<lambda>", "/a.py", 20);
+    uint32_t two = put(b.p[0], "<lambda>", "/a.py", 30);
+    uint32_t later = put(b.p[1], "<lambda>", "/a.py", 75),
+             early = put(b.p[1], "<lambda>", "/a.py", 70);
+    uint32_t g = put(b.p[1], "f", "/a.py", 5), h = put(b.p[1], "h", "/a.py", 10);
+    match(&b);
+    assert_true(is_pair(&b, f, g));
+    assert_true(is_pair(&b, one, early));
+    assert_true(is_pair(&b, two, later));
+    assert_int_equal(b.pairs.count, 4);
+    assert_int_not_equal(b.pairs.of[1][h], b.pairs.of[1][g]);
+    end(&b);
+}
+
+/* What ends most alike; where two are as alike nothing is guessed. */
+static void test_other_folders(void **state)
+{
+    (void)state;
+    struct both b;
+    begin(&b);
+    uint32_t app = put(b.p[0], "f", "/old/app.py", 1);
+    uint32_t init = put(b.p[0], "f", "/v1/site-packages/x/__init__.py", 1);
+    uint32_t other = put(b.p[0], "f", "/v1/site-packages/y/__init__.py", 1);
+    uint32_t here = put(b.p[0], "f", "/lib/same.py", 1), unsure = put(b.p[0], "f", "/one/u.py", 1);
+    uint32_t app2 = put(b.p[1], "f", "/new/app.py", 4);
+    uint32_t other2 = put(b.p[1], "f", "/v2/site-packages/y/__init__.py", 1);
+    uint32_t init2 = put(b.p[1], "f", "/v2/site-packages/x/__init__.py", 1);
+    uint32_t here2 = put(b.p[1], "f", "/lib/same.py", 1),
+             copy = put(b.p[1], "f", "/copy/same.py", 1);
+    uint32_t unsure2 = put(b.p[1], "f", "/two/u.py", 1),
+             unsure3 = put(b.p[1], "f", "/three/u.py", 1);
+    match(&b);
+    assert_true(is_pair(&b, app, app2));
+    assert_true(is_pair(&b, init, init2));
+    assert_true(is_pair(&b, other, other2));
+    assert_true(is_pair(&b, here, here2));
+    assert_false(is_pair(&b, here, copy));
+    assert_false(is_pair(&b, unsure, unsure2));
+    assert_false(is_pair(&b, unsure, unsure3));
+    end(&b);
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    struct both b;
+    begin(&b);
+    match(&b);
+    assert_int_equal(b.pairs.count, 0);
+    end(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines_do_not_matter_but_their_order_does),
+        cmocka_unit_test(test_other_folders),
+        cmocka_unit_test(test_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
