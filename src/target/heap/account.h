@@ -7,8 +7,8 @@
  * context in the peak is right at the end, at two comparisons per event. (massif and memray look at all
  * contexts, or keep all events.)
  *
- * Two worlds, see heap.h. In the C world two threads may count at once: their events have no order,
- * and any order of them is right; but no number is lost. A process with one thread needs no atomics.
+ * Two worlds, see heap.h. In the C world two threads may count at once, unless one is alone (alone.h):
+ * their events have no order, and any order of them is right; but no number is lost.
  */
 #ifndef FM_HEAP_ACCOUNT_H
 #define FM_HEAP_ACCOUNT_H
@@ -149,8 +149,14 @@ static inline void fm_account_age(struct fm_heap_header *h, struct fm_heap_accou
 
 /* ---- the C world ---- */
 
+/* `alone`: see alone.h. Others may read all the same. */
 #define FM_HEAP_ADD(field, value)                                                                  \
-    ((void)(alone ? ((field) += (value)) : __atomic_add_fetch(&(field), (value), __ATOMIC_RELAXED)))
+    do {                                                                                           \
+        if (alone)                                                                                 \
+            __atomic_store_n(&(field), (field) + (value), __ATOMIC_RELAXED);                       \
+        else                                                                                       \
+            __atomic_add_fetch(&(field), (value), __ATOMIC_RELAXED);                               \
+    } while (0)
 
 /* Only one thread brings an account up to date; while it does, its epoch is none. */
 static inline void fm_account_update_shared(struct fm_heap_account *a, uint32_t epoch)
@@ -180,10 +186,9 @@ static inline void fm_account_touch_shared(struct fm_heap_header *h, struct fm_h
 }
 
 static inline void fm_account_begin_shared(struct fm_heap_header *h, struct fm_heap_account *a,
-                                           uint64_t bytes, enum fm_heap_kind kind)
+                                           bool alone, uint64_t bytes, enum fm_heap_kind kind)
 {
     struct fm_heap_counters *c = &h->worlds[FM_HEAP_WORLD_C];
-    bool alone = __libc_single_threaded;
     fm_account_touch_shared(h, a, alone);
     FM_HEAP_ADD(a->live, (int64_t)bytes);
     FM_HEAP_ADD(a->live_blocks, 1);
@@ -202,10 +207,9 @@ static inline void fm_account_begin_shared(struct fm_heap_header *h, struct fm_h
 
 /* `blocks` is 0 where a block goes on with fewer bytes: a mapping of which a part is taken away. */
 static inline void fm_account_end_shared(struct fm_heap_header *h, struct fm_heap_account *a,
-                                         uint64_t bytes, int32_t blocks)
+                                         bool alone, uint64_t bytes, int32_t blocks)
 {
     struct fm_heap_counters *c = &h->worlds[FM_HEAP_WORLD_C];
-    bool alone = __libc_single_threaded;
     /* First, so that no peak of another thread counts a block which its account has no more. */
     FM_HEAP_ADD(c->live, -(int64_t)bytes);
     fm_heap_fall(h);
@@ -217,10 +221,9 @@ static inline void fm_account_end_shared(struct fm_heap_header *h, struct fm_hea
 }
 
 static inline void fm_account_age_shared(struct fm_heap_header *h, struct fm_heap_account *a,
-                                         const struct fm_heap_self *self, uint64_t record,
-                                         uint64_t bytes)
+                                         bool alone, const struct fm_heap_self *self,
+                                         uint64_t record, uint64_t bytes)
 {
-    bool alone = __libc_single_threaded;
     if (a->thread != self->number)
         return;
     uint32_t age = self->allocations - fm_record_birth(record);

@@ -5,13 +5,12 @@
 #include <errno.h>
 #include <malloc.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "target/heap/account.h"
+#include "target/heap/alone.h"
 #include "target/heap/blocks.h"
 #include "target/heap/context.h"
-#include "target/heap/event.h"
 #include "target/heap/sampled.h"
 
 #define SHARDS       64
@@ -73,63 +72,60 @@ void fm_c_world_init(void)
 
 /* ---- records ---- */
 
-static inline bool lock_shard(size_t shard)
-{
-    if (__libc_single_threaded)
-        return false;
-    fm_heap_lock_take(&shards[shard].lock);
-    return true;
-}
-
-static inline void unlock_shard(size_t shard, bool locked)
-{
-    if (locked)
-        fm_heap_lock_give(&shards[shard].lock);
-}
-
 /* Other bits of the hash than those that choose the slot. */
 static inline size_t shard_of(uintptr_t address)
 {
     return (address >> 4) * 0x9e3779b97f4a7c15u >> 58;
 }
 
-static inline bool record_put(struct fm_heap_block block, struct fm_heap_block *ret_old)
+static inline bool record_put(bool alone, struct fm_heap_block block, struct fm_heap_block *ret_old)
 {
     size_t shard = shard_of(block.address);
-    bool locked = lock_shard(shard);
+    if (!alone)
+        fm_heap_lock_take(&shards[shard].lock);
     bool ok = fm_blocks_put(&shards[shard].blocks, block, ret_old);
-    unlock_shard(shard, locked);
+    if (!alone)
+        fm_heap_lock_give(&shards[shard].lock);
     if (FM_UNLIKELY(!ok))
         fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
     return ok;
 }
 
-static inline struct fm_heap_block record_take(const void *block)
+static inline struct fm_heap_block record_take(bool alone, const void *block)
 {
     size_t shard = shard_of((uintptr_t)block);
-    bool locked = lock_shard(shard);
+    if (!alone)
+        fm_heap_lock_take(&shards[shard].lock);
     struct fm_heap_block found = fm_blocks_take(&shards[shard].blocks, (uintptr_t)block);
-    unlock_shard(shard, locked);
+    if (!alone)
+        fm_heap_lock_give(&shards[shard].lock);
     return found;
-}
-
-void fm_c_world_hold(void)
-{
-    for (size_t i = 0; i < SHARDS; i++)
-        fm_heap_lock_take(&shards[i].lock);
-}
-
-void fm_c_world_release(void)
-{
-    for (size_t i = 0; i < SHARDS; i++)
-        fm_heap_lock_give(&shards[i].lock);
 }
 
 /* ---- events ---- */
 
-static void ends(struct fm_heap_self *self, const struct fm_heap_block *block);
+static inline struct fm_heap_account *account_of(const struct fm_heap_block *block)
+{
+    uint32_t number = fm_record_account(block->record);
+    if (FM_UNLIKELY(number <= fm_heap.inherited))
+        number = fm_heap.inherited_account[FM_HEAP_WORLD_C];
+    return &fm_heap.accounts[number];
+}
 
-static void begins(struct fm_heap_self *self, void *block, size_t bytes, enum fm_heap_kind kind)
+static inline void ends(struct fm_heap_self *self, bool alone, const struct fm_heap_block *block)
+{
+    fm_event_ends(self, block->bytes);
+    fm_account_end_shared(fm_heap.header, account_of(block), alone, block->bytes, 1);
+}
+
+static inline void age(struct fm_heap_self *self, bool alone, const struct fm_heap_block *block)
+{
+    fm_account_age_shared(fm_heap.header, account_of(block), alone, self, block->record,
+                          block->bytes);
+}
+
+static void begins(struct fm_heap_self *self, bool alone, void *block, size_t bytes,
+                   enum fm_heap_kind kind)
 {
     uint32_t account = fm_context_account_c(self);
     if (FM_UNLIKELY(!account)) {
@@ -139,21 +135,12 @@ static void begins(struct fm_heap_self *self, void *block, size_t bytes, enum fm
     uint64_t record = fm_record(account, 0, ++self->allocations);
     fm_event_begins(self, bytes);
     struct fm_heap_block old;
-    if (record_put((struct fm_heap_block){ (uintptr_t)block, record, bytes }, &old))
-        fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], bytes, kind);
-    if (FM_UNLIKELY(old.record != 0))
-        ends(self, &old);
-}
-
-static void ends(struct fm_heap_self *self, const struct fm_heap_block *block)
-{
-    uint32_t number = fm_record_account(block->record);
-    if (FM_UNLIKELY(number <= fm_heap.inherited))
-        number = fm_heap.inherited_account[FM_HEAP_WORLD_C];
-    struct fm_heap_account *account = &fm_heap.accounts[number];
-    fm_event_ends(self, block->bytes);
-    fm_account_age_shared(fm_heap.header, account, self, block->record, block->bytes);
-    fm_account_end_shared(fm_heap.header, account, block->bytes, 1);
+    if (record_put(alone, (struct fm_heap_block){ (uintptr_t)block, record, bytes }, &old))
+        fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], alone, bytes, kind);
+    if (FM_UNLIKELY(old.record != 0)) {
+        age(self, alone, &old);
+        ends(self, alone, &old);
+    }
 }
 
 static void ends_unknown(void)
@@ -168,11 +155,12 @@ static inline void *given(struct fm_heap_self *self, void *block, size_t bytes,
     if (FM_LIKELY(self != NULL)) {
         int saved_errno = errno;
         if (FM_UNLIKELY(fm_heap.sample_bytes)) {
-            fm_event_leave(self);
+            fm_event_close();
             return fm_sampled_leave(0, block, bytes, kind);
         }
+        bool alone = fm_alone_inside(self);
         if (FM_LIKELY(block != NULL))
-            begins(self, block, bytes, kind);
+            begins(self, alone, block, bytes, kind);
         else if (bytes)
             fm_context_refused_c(self, bytes);
         errno = saved_errno;
@@ -194,7 +182,7 @@ FM_HEAP_EXPORT void *malloc(size_t bytes)
         int busy = fm_sampled_enter();
         return fm_sampled_leave(busy, real.malloc(bytes), bytes, FM_HEAP_KIND_MALLOC);
     }
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     return given(self, real.malloc(bytes), bytes, FM_HEAP_KIND_MALLOC);
 }
 
@@ -210,7 +198,7 @@ FM_HEAP_EXPORT void *calloc(size_t count, size_t bytes)
         void *block = real.calloc(count, bytes);
         return fm_sampled_leave(busy, block, count * bytes, FM_HEAP_KIND_CALLOC);
     }
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     return given(self, real.calloc(count, bytes), count * bytes, FM_HEAP_KIND_CALLOC);
 }
 
@@ -229,18 +217,22 @@ FM_HEAP_EXPORT void free(void *block)
         real.free(block);
         return;
     }
-    struct fm_heap_self *self = fm_event_enter();
-    if (FM_LIKELY(self != NULL)) {
-        struct fm_heap_block found = record_take(block);
-        if (FM_LIKELY(found.record != 0))
-            ends(self, &found);
-        else
-            ends_unknown();
+    struct fm_heap_self *self = fm_event_open();
+    if (FM_UNLIKELY(!self)) {
         real.free(block);
-        fm_event_leave(self);
         return;
     }
+    bool alone = fm_alone_inside(self);
+    struct fm_heap_block found = record_take(alone, block);
+    if (FM_LIKELY(found.record != 0)) {
+        age(self, alone, &found);
+        ends(self, alone, &found);
+    } else {
+        ends_unknown();
+    }
+    fm_event_outside(self);
     real.free(block);
+    fm_event_close();
 }
 
 /* From the buffer to a real block. */
@@ -253,26 +245,43 @@ static void *leave_buffer(const void *block, size_t bytes)
     return moved;
 }
 
+/* The block is alive after all: realloc failed. */
+static void ends_not(struct fm_heap_self *self, bool alone, const struct fm_heap_block *block)
+{
+    struct fm_heap_block none;
+    self->meter->freed -= block->bytes;
+    if (record_put(alone, *block, &none))
+        fm_account_end_shared(fm_heap.header, account_of(block), alone, -block->bytes, -1);
+}
+
+/* The old block is counted as freed before the real function, so that nothing is by halves while that
+ * runs, for which others do not wait. */
 static void *reallocate(void *old, size_t bytes)
 {
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     if (FM_UNLIKELY(!self))
         return real.realloc(old, bytes);
-    struct fm_heap_block found = old ? record_take(old) : (struct fm_heap_block){ 0, 0, 0 },
-                         old_record;
+    struct fm_heap_block found = { 0, 0, 0 };
+    bool alone = fm_alone_inside(self);
+    if (old)
+        found = record_take(alone, old);
+    if (found.record)
+        ends(self, alone, &found);
+    fm_event_outside(self);
     void *block = real.realloc(old, bytes);
     int saved_errno = errno;
+    alone = fm_alone_inside(self);
     if (FM_UNLIKELY(!block && bytes)) {
         if (found.record)
-            record_put(found, &old_record);
+            ends_not(self, alone, &found);
         fm_context_refused_c(self, bytes);
     } else {
         if (found.record)
-            ends(self, &found);
+            age(self, alone, &found);
         else if (old)
             ends_unknown();
         if (block)
-            begins(self, block, bytes, FM_HEAP_KIND_REALLOC);
+            begins(self, alone, block, bytes, FM_HEAP_KIND_REALLOC);
     }
     errno = saved_errno;
     fm_event_leave(self);
@@ -306,21 +315,21 @@ FM_HEAP_EXPORT void *reallocarray(void *old, size_t count, size_t bytes)
 FM_HEAP_EXPORT void *memalign(size_t alignment, size_t bytes)
 {
     fm_c_world_init();
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     return given(self, real.memalign(alignment, bytes), bytes, FM_HEAP_KIND_ALIGNED);
 }
 
 FM_HEAP_EXPORT void *aligned_alloc(size_t alignment, size_t bytes)
 {
     fm_c_world_init();
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     return given(self, real.aligned_alloc(alignment, bytes), bytes, FM_HEAP_KIND_ALIGNED);
 }
 
 FM_HEAP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t bytes)
 {
     fm_c_world_init();
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     int rc = real.posix_memalign(ret_block, alignment, bytes);
     given(self, rc == 0 ? *ret_block : NULL, bytes, FM_HEAP_KIND_ALIGNED);
     return rc;
@@ -329,14 +338,14 @@ FM_HEAP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t byt
 FM_HEAP_EXPORT void *valloc(size_t bytes)
 {
     fm_c_world_init();
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     return given(self, real.valloc(bytes), bytes, FM_HEAP_KIND_ALIGNED);
 }
 
 FM_HEAP_EXPORT void *pvalloc(size_t bytes)
 {
     fm_c_world_init();
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return given(self, real.pvalloc(bytes), (bytes + page - 1) / page * page, FM_HEAP_KIND_ALIGNED);
 }

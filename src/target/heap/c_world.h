@@ -3,7 +3,7 @@
  * of Python's allocators caused below is that call's (heap.h) and passed on.
  *
  * Records of blocks lie in tables by address, each behind a lock that is held for some ten
- * instructions; a process with one thread takes none.
+ * instructions; a thread that has the world to itself takes none (alone.h).
  *
  * The real functions are found by dlsym(RTLD_NEXT), so another allocator that the user preloads (say
  * jemalloc) stays the one that works. dlsym may allocate, before it has found anything: a small buffer
@@ -15,7 +15,5 @@
 #include "target/heap/heap.h"
 
 void fm_c_world_init(void); /* find the real functions */
-void fm_c_world_hold(void); /* around fork: all tables */
-void fm_c_world_release(void);
 
 #endif

@@ -104,7 +104,8 @@ static uint64_t content_of(const struct fm_heap_code *c)
 static unsigned char *put_bytes(unsigned char *out, const void *bytes, size_t len)
 {
     out += fm_varint_put(out, len);
-    memcpy(out, bytes, len);
+    if (len) /* else there may be nothing to point at */
+        memcpy(out, bytes, len);
     return out + len;
 }
 

@@ -1,24 +1,63 @@
-/* Whether an event is ours to count, for both worlds; see the manners in heap.h. */
+/*
+ * Whether an event is ours to count, for both worlds; see the manners in heap.h.
+ *
+ * A thread is `busy` in all of an event, and `inside` while it looks at what others may take away or
+ * change: they wait for it (fm_threads_await). So the real function, which may take long, or a lock, is
+ * called outside. Whoever forks waits until everybody is outside (fork.h).
+ */
 #ifndef FM_HEAP_EVENT_H
 #define FM_HEAP_EVENT_H
 
 #include "target/heap/fork.h"
 #include "target/heap/threads.h"
 
-/* The thread that has the event, busy until fm_event_leave(); NULL: pass it on. */
-static inline struct fm_heap_self *fm_event_enter(void)
+/* The thread that has the event, busy until fm_event_close(); NULL: pass it on. */
+static inline struct fm_heap_self *fm_event_open(void)
 {
     if (FM_UNLIKELY(fm_heap_busy))
         return NULL;
-    if (FM_UNLIKELY(!*fm_heap.here) && !fm_fork_arrive())
+    if (FM_UNLIKELY(!__atomic_load_n(fm_heap.here, __ATOMIC_RELAXED)) && !fm_fork_arrive())
         return NULL;
     fm_heap_busy = 1;
     struct fm_heap_self *self = fm_threads_self();
-    if (FM_LIKELY(self != NULL))
-        __atomic_store_n(&self->inside, 1, __ATOMIC_RELAXED);
-    else
+    if (FM_UNLIKELY(!self))
         fm_heap_busy = 0;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* whoever waits for us makes the processors agree */
+    return self;
+}
+
+static inline void fm_event_close(void)
+{
+    fm_heap_busy = 0;
+}
+
+/* Whoever waits for us makes the processors agree: it has seen us inside, or we see why it waits. */
+static inline void fm_event_say_inside(struct fm_heap_self *self)
+{
+    __atomic_store_n(&self->inside, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void fm_event_outside(struct fm_heap_self *self)
+{
+    __atomic_store_n(&self->inside, 0, __ATOMIC_RELEASE);
+}
+
+static inline void fm_event_inside(struct fm_heap_self *self)
+{
+    fm_event_say_inside(self);
+    while (FM_UNLIKELY(!__atomic_load_n(fm_heap.here, __ATOMIC_ACQUIRE))) {
+        fm_event_outside(self);
+        fm_fork_wait();
+        fm_event_say_inside(self);
+    }
+}
+
+/* Open, and inside until fm_event_leave(). */
+static inline struct fm_heap_self *fm_event_enter(void)
+{
+    struct fm_heap_self *self = fm_event_open();
+    if (FM_LIKELY(self != NULL))
+        fm_event_inside(self);
     return self;
 }
 
@@ -39,8 +78,8 @@ static inline void fm_event_ends(struct fm_heap_self *self, uint64_t bytes)
 
 static inline void fm_event_leave(struct fm_heap_self *self)
 {
-    __atomic_store_n(&self->inside, 0, __ATOMIC_RELEASE);
-    fm_heap_busy = 0;
+    fm_event_outside(self);
+    fm_event_close();
 }
 
 #endif

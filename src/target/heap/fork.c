@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "target/heap/account.h"
-#include "target/heap/c_world.h"
+#include "target/heap/alone.h"
 #include "target/heap/codes.h"
 #include "target/heap/mappings.h"
 #include "target/heap/nodes.h"
@@ -21,24 +21,45 @@ static struct {
     int64_t live[FM_HEAP_WORLDS], blocks[FM_HEAP_WORLDS];
 } at_fork;
 
+/* The words of the page: `fm_heap.here`, and whether this is not a child with its own memory. */
+enum { HERE, SAME_MEMORY };
+
+static fm_heap_lock forking;
+
 /* By the thread that forks, if it is not in the middle of our work: then it may have the locks. */
 static FM_HEAP_TLS bool holds;
 
-static void before(void)
+static void hold_all(void)
 {
-    holds = !fm_heap_busy;
-    if (!holds)
-        return;
-    fm_heap_busy = 1;
+    fm_alone_hold();
     fm_python_world_hold();
     fm_codes_hold();
     fm_mappings_hold();
-    fm_c_world_hold();
     fm_sampled_hold();
     fm_heap_store_hold();
-    if (!fm_heap.header || fm_heap.forked)
+}
+
+static void release_all(void)
+{
+    fm_heap_store_release();
+    fm_sampled_release();
+    fm_mappings_release();
+    fm_codes_release();
+    fm_python_world_release();
+    fm_alone_release();
+}
+
+static void before(void)
+{
+    holds = !fm_heap_busy && fm_heap.header;
+    if (!holds)
         return;
-    for (int i = 0; i < FM_HEAP_WORLDS; i++) {
+    fm_heap_busy = 1;
+    fm_heap_lock_take(&forking);
+    __atomic_store_n(fm_heap.here, 0, __ATOMIC_RELEASE);
+    fm_threads_await(NULL);
+    hold_all();
+    for (int i = 0; i < FM_HEAP_WORLDS && !fm_heap.forked; i++) {
         at_fork.live[i] = fm_heap.header->worlds[i].live;
         at_fork.blocks[i] = fm_heap.header->worlds[i].live_blocks;
     }
@@ -48,35 +69,38 @@ static void release(void)
 {
     if (!holds)
         return;
-    fm_heap_store_release();
-    fm_sampled_release();
-    fm_c_world_release();
-    fm_mappings_release();
-    fm_codes_release();
-    fm_python_world_release();
-    fm_heap_busy = 0;
     holds = false;
+    release_all();
+    __atomic_store_n(fm_heap.here, !fm_heap.forked, __ATOMIC_RELEASE);
+    fm_heap_lock_give(&forking);
+    fm_heap_busy = 0;
 }
 
 static void in_child(void)
 {
     /* What an interrupted event still counts, it counts in the parent's store: the header stays. */
-    *fm_heap.here = 0;
-    fm_heap.forked = holds && fm_heap.header;
+    fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 0;
+    fm_heap.forked = holds;
     if (fm_heap_self)
         fm_threads_meter_at(fm_heap_self, NULL); /* where it was may be the parent's */
     fm_sampled_in_child();
     release();
 }
 
+void fm_fork_wait(void)
+{
+    fm_heap_lock_take(&forking);
+    fm_heap_lock_give(&forking);
+}
+
 /* Without such a page (Linux before 4.14) children that nobody tells of count in the parent's store. */
 void fm_fork_init(void)
 {
-    static uint32_t plain;
+    static uint32_t plain[2];
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint32_t *here = fm_heap_map(page);
-    fm_heap.here = here && madvise(here, page, MADV_WIPEONFORK) == 0 ? here : &plain;
-    *fm_heap.here = 1;
+    fm_heap.here = here && madvise(here, page, MADV_WIPEONFORK) == 0 ? here : plain;
+    fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 1;
     pthread_atfork(before, release, in_child);
 }
 
@@ -114,9 +138,11 @@ static void begin_child(void)
         fm_codes_reset();
         if (begin_inherited()) {
             fm_threads_reset();
-            *fm_heap.here = 1;
+            fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 1;
         }
     }
+    if (!fm_heap.here[HERE])
+        fm_heap.header = NULL;
     errno = saved_errno;
 }
 
@@ -127,8 +153,10 @@ bool fm_fork_arrive(void)
     fm_heap_busy = 1;
     if (fm_heap.forked)
         begin_child();
-    if (!*fm_heap.here)
-        fm_heap.header = NULL; /* nobody told of this child, or it has no store */
+    else if (!fm_heap.here[SAME_MEMORY])
+        fm_heap.header = NULL; /* a child that nobody told of */
+    else
+        fm_fork_wait();
     fm_heap_busy = 0;
     return fm_heap.header;
 }

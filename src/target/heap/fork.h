@@ -4,7 +4,8 @@
  * store of its own, which it makes at its first event: a child that executes at once needs none. What
  * it was born with is one account there; blocks that it makes have new ones.
  *
- * Locks are held by the thread that forks while it does, so they are free in the child.
+ * While a thread forks all others are outside of events, and wait if one begins (`fm_heap.here` is 0):
+ * what the child gets is as it would be between two events, and no lock in it is held by nobody.
  *
  * A child of which pthread_atfork does not tell (clone, _Fork, or fork in a signal handler that came in
  * the middle of our work) records nothing: its locks may be held by nobody. It is known by a page that
@@ -18,7 +19,8 @@
 /* From now on this process records. */
 void fm_fork_init(void);
 
-/* An event where `here` is 0: false if it is not to be recorded. */
+/* An event where `here` is 0: false if it is not to be recorded. Waits if somebody forks. */
 bool fm_fork_arrive(void);
+void fm_fork_wait(void);
 
 #endif

@@ -13,8 +13,8 @@
  *            Python, blocks.h for all others.
  *
  * Two worlds. Python's allocators are called with the GIL held: their records, accounts and counters
- * are plain. malloc and mmap are called by anybody: theirs are atomic or behind small locks. A block
- * belongs to the world that it was made in, and is given back there.
+ * are plain. malloc and mmap are called by anybody: theirs have an owner, or are atomic or behind small
+ * locks (alone.h). A block belongs to the world that it was made in, and is given back there.
  *
  * Manners
  *   1. The real function is called whatever happens here; its result and errno are what the program
@@ -80,8 +80,9 @@ struct fm_heap_self {
         *meter; /* its own, or where the agent wants it: see fathom_heap_meter_at() */
     struct fm_heap_meter own_meter;
     struct fm_heap_last last;
-    uint32_t inside; /* an event: see fm_threads_await() */
-    uint32_t number; /* in the store */
+    uint32_t inside;                   /* an event: see event.h */
+    uint32_t shared_events, by_itself; /* in a C world without an owner: see alone.h */
+    uint32_t number;                   /* in the store */
     uint32_t tid;
     const void *thread;   /* the Python thread state of its last event that had the GIL */
     uint32_t root;        /* node of what is allocated without Python code */
@@ -104,7 +105,8 @@ struct fm_heap_self {
 /* Everything, but for tables of records. Written by the constructor and, where it says so, later. */
 struct fm_heap_state {
     struct fm_heap_header *header; /* NULL: nothing is recorded */
-    uint32_t *here;                /* never NULL; 0: not in this process, see fork.h */
+    uint32_t *here;                /* never NULL; 0: not in this process, or not now: fork.h */
+    struct fm_heap_self *owner;    /* of the C world; NULL: nobody. See alone.h */
     bool python;                   /* Python's allocators, too, not only C's */
     bool forked;                   /* in a child that has no store of its own yet */
     bool parallel;                 /* several GILs: the Python world takes a lock, too */
@@ -146,6 +148,10 @@ typedef struct {
     int held;
 } fm_heap_lock;
 void fm_heap_lock_take_slowly(fm_heap_lock *lock);
+
+/* Let others go on: for an instant, or for some microseconds. A thread whom the system prefers (SCHED_FIFO)
+ * only sleeps for those it waits for. */
+void fm_heap_nap(bool instant);
 
 static inline void fm_heap_lock_take(fm_heap_lock *lock)
 {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "target/heap/account.h"
+#include "target/heap/alone.h"
 #include "target/heap/context.h"
-#include "target/heap/event.h"
 #include "target/heap/sampled.h"
 
 #define FIRST_ROOM 256
@@ -55,9 +55,10 @@ static bool insert(size_t at, struct mapping piece)
         struct mapping *all = fm_heap_map(room * sizeof *all);
         if (!all)
             return false;
-        memcpy(all, pieces.all, pieces.count * sizeof *all);
-        if (pieces.room)
+        if (pieces.room) {
+            memcpy(all, pieces.all, pieces.count * sizeof *all);
             fm_heap_unmap(pieces.all, pieces.room * sizeof *all);
+        }
         pieces.all = all;
         pieces.room = room;
     }
@@ -67,7 +68,8 @@ static bool insert(size_t at, struct mapping piece)
     return true;
 }
 
-static void count_end(struct fm_heap_self *self, uint32_t number, uint64_t bytes, int32_t blocks)
+static void count_end(struct fm_heap_self *self, bool alone, uint32_t number, uint64_t bytes,
+                      int32_t blocks)
 {
     uint32_t account =
         number > fm_heap.inherited ? number : fm_heap.inherited_account[FM_HEAP_WORLD_C];
@@ -76,21 +78,21 @@ static void count_end(struct fm_heap_self *self, uint32_t number, uint64_t bytes
         return;
     }
     fm_event_ends(self, bytes);
-    fm_account_end_shared(fm_heap.header, &fm_heap.accounts[account], bytes, blocks);
+    fm_account_end_shared(fm_heap.header, &fm_heap.accounts[account], alone, bytes, blocks);
 }
 
 /* Everything between two addresses is gone. With the lock. */
-static void remove_locked(struct fm_heap_self *self, uintptr_t start, uintptr_t end)
+static void remove_locked(struct fm_heap_self *self, bool alone, uintptr_t start, uintptr_t end)
 {
     for (size_t i = find(start); i < pieces.count && pieces.all[i].start < end;) {
         struct mapping *p = &pieces.all[i], old = *p;
         uintptr_t from = old.start > start ? old.start : start, to = old.end < end ? old.end : end;
         bool head = old.start<from, tail = old.end> to;
-        count_end(self, old.account, to - from, !head && !tail);
+        count_end(self, alone, old.account, to - from, !head && !tail);
         if (head && tail) { /* a hole: what is behind it becomes a piece of its own */
             p->end = from;
             if (!insert(i + 1, (struct mapping){ to, old.end, old.account }))
-                count_end(self, old.account, old.end - to, 0);
+                count_end(self, alone, old.account, old.end - to, 0);
             break;
         }
         if (head) {
@@ -106,14 +108,14 @@ static void remove_locked(struct fm_heap_self *self, uintptr_t start, uintptr_t 
     }
 }
 
-static void remove_range(struct fm_heap_self *self, uintptr_t start, uintptr_t end)
+static void remove_range(struct fm_heap_self *self, bool alone, uintptr_t start, uintptr_t end)
 {
     fm_heap_lock_take(&pieces.lock);
-    remove_locked(self, start, end);
+    remove_locked(self, alone, start, end);
     fm_heap_lock_give(&pieces.lock);
 }
 
-static void add(struct fm_heap_self *self, void *start, size_t bytes)
+static void add(struct fm_heap_self *self, bool alone, void *start, size_t bytes)
 {
     uint32_t account = fm_context_account_c(self);
     if (!account) {
@@ -129,7 +131,7 @@ static void add(struct fm_heap_self *self, void *start, size_t bytes)
     if (ok && fm_heap.sample_bytes)
         fm_sampled_mapped(account, bytes);
     else if (ok)
-        fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], bytes,
+        fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], alone, bytes,
                                 FM_HEAP_KIND_MMAP);
     else
         fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
@@ -145,15 +147,16 @@ static bool is_memory(int protection, int flags)
  * no more. */
 static void *map(void *address, size_t bytes, int protection, int flags, int fd, off_t at)
 {
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     void *p = fm_heap_mmap(address, bytes, protection, flags, fd, at);
     if (!self)
         return p;
     int saved_errno = errno;
+    bool alone = fm_alone_inside(self);
     if (p != MAP_FAILED && flags & MAP_FIXED)
-        remove_range(self, (uintptr_t)p, (uintptr_t)p + page_round(bytes));
+        remove_range(self, alone, (uintptr_t)p, (uintptr_t)p + page_round(bytes));
     if (p != MAP_FAILED && is_memory(protection, flags))
-        add(self, p, page_round(bytes));
+        add(self, alone, p, page_round(bytes));
     errno = saved_errno;
     fm_event_leave(self);
     return p;
@@ -172,14 +175,17 @@ FM_HEAP_EXPORT void *mmap64(void *address, size_t bytes, int protection, int fla
 
 FM_HEAP_EXPORT int munmap(void *address, size_t bytes)
 {
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     /* Another thread may be given the addresses at once: the record goes first. It never fails for a
      * range that was mapped. */
-    if (self && (uintptr_t)address % (size_t)sysconf(_SC_PAGESIZE) == 0)
-        remove_range(self, (uintptr_t)address, (uintptr_t)address + page_round(bytes));
+    if (self && (uintptr_t)address % (size_t)sysconf(_SC_PAGESIZE) == 0) {
+        bool alone = fm_alone_inside(self);
+        remove_range(self, alone, (uintptr_t)address, (uintptr_t)address + page_round(bytes));
+        fm_event_outside(self);
+    }
     int rc = (int)syscall(SYS_munmap, address, bytes);
     if (self)
-        fm_event_leave(self);
+        fm_event_close();
     return rc;
 }
 
@@ -192,15 +198,15 @@ static bool is_known(uintptr_t address)
 
 /* Move it; whether it was ours, and is ours to add. Another thread may be given the old addresses at
  * once, but not add them before we are done. */
-static void *move(struct fm_heap_self *self, void *old, size_t old_bytes, size_t bytes, int flags,
-                  void *wanted, bool *ret_known)
+static void *move(struct fm_heap_self *self, bool alone, void *old, size_t old_bytes, size_t bytes,
+                  int flags, void *wanted, bool *ret_known)
 {
     fm_heap_lock_take(&pieces.lock);
     bool known = is_known((uintptr_t)old);
     void *p = (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, wanted); /* NOLINT */
     if (p != MAP_FAILED && known) {
-        remove_locked(self, (uintptr_t)old, (uintptr_t)old + page_round(old_bytes));
-        remove_locked(self, (uintptr_t)p, (uintptr_t)p + page_round(bytes));
+        remove_locked(self, alone, (uintptr_t)old, (uintptr_t)old + page_round(old_bytes));
+        remove_locked(self, alone, (uintptr_t)p, (uintptr_t)p + page_round(bytes));
     }
     fm_heap_lock_give(&pieces.lock);
     *ret_known = p != MAP_FAILED && known;
@@ -213,14 +219,14 @@ FM_HEAP_EXPORT void *mremap(void *old, size_t old_bytes, size_t bytes, int flags
     va_start(rest, flags);
     void *wanted = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
     va_end(rest);
-    struct fm_heap_self *self = fm_event_enter();
+    struct fm_heap_self *self = fm_event_open();
     if (!self)
         return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, wanted); /* NOLINT */
-    bool known;
-    void *p = move(self, old, old_bytes, bytes, flags, wanted, &known);
+    bool known, alone = fm_alone_inside(self);
+    void *p = move(self, alone, old, old_bytes, bytes, flags, wanted, &known);
     int saved_errno = errno;
     if (known)
-        add(self, p, page_round(bytes));
+        add(self, alone, p, page_round(bytes));
     errno = saved_errno;
     fm_event_leave(self);
     return p;

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "target/heap/heap.h"
@@ -36,14 +37,25 @@ void fm_heap_unmap(void *memory, size_t bytes)
     errno = saved_errno;
 }
 
+void fm_heap_nap(bool instant)
+{
+    int saved_errno = errno;
+    struct timespec some = { .tv_nsec = 50000 };
+    if (instant)
+        sched_yield();
+    else
+        nanosleep(&some, NULL);
+    errno = saved_errno;
+}
+
 /* Others hold it for microseconds; but on one processor they need it to go on. */
 void fm_heap_lock_take_slowly(fm_heap_lock *lock)
 {
-    for (int spins = 0;; spins++) {
+    for (unsigned spins = 0;; spins++) {
         if (!__atomic_load_n(&lock->held, __ATOMIC_RELAXED) &&
             !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
             return;
         if (spins % 64 == 63)
-            sched_yield();
+            fm_heap_nap(spins < 64 * 256);
     }
 }

@@ -127,10 +127,10 @@ static void ends_not(void *block, uint64_t record, uint64_t bytes)
 
 /* ---- the hooks ---- */
 
-static inline struct fm_heap_self *enter(void)
+static inline struct fm_heap_self *open_event(void)
 {
     entered++;
-    return fm_event_enter();
+    return fm_event_open();
 }
 
 /* This thread has another thread state than last time: of a second interpreter, which may have a GIL
@@ -195,57 +195,51 @@ void fm_python_world_release(void)
     unguard_slowly();
 }
 
-static inline void *hook_malloc(int domain, enum fm_heap_kind kind, size_t bytes)
+static inline void count(struct fm_heap_self *self, void *block, size_t bytes,
+                         enum fm_heap_kind kind)
 {
-    const struct fm_python_allocator *next = &fm_python_behind[domain];
-    struct fm_heap_self *self = enter();
-    if (FM_UNLIKELY(!self))
-        return next->malloc(next->ctx, bytes);
-    void *block = next->malloc(next->ctx, bytes);
+    fm_event_inside(self);
+    void *thread = running_thread(self);
     if (FM_LIKELY(block != NULL)) {
-        void *thread = running_thread(self);
         guard();
         begins(self, thread, block, bytes, kind);
         unguard();
     } else {
-        fm_context_refused(self, bytes, running_thread(self), FM_CONTEXT_GIL);
+        fm_context_refused(self, bytes, thread, FM_CONTEXT_GIL);
     }
     fm_event_leave(self);
+}
+
+static inline void *hook_malloc(int domain, enum fm_heap_kind kind, size_t bytes)
+{
+    const struct fm_python_allocator *next = &fm_python_behind[domain];
+    struct fm_heap_self *self = open_event();
+    void *block = next->malloc(next->ctx, bytes);
+    if (FM_LIKELY(self != NULL))
+        count(self, block, bytes, kind);
     return block;
 }
 
-static inline void *hook_calloc(int domain, enum fm_heap_kind kind, size_t count, size_t bytes)
+static inline void *hook_calloc(int domain, enum fm_heap_kind kind, size_t count_of, size_t bytes)
 {
     const struct fm_python_allocator *next = &fm_python_behind[domain];
-    struct fm_heap_self *self = enter();
-    void *block = next->calloc(next->ctx, count, bytes);
-    if (FM_LIKELY(self != NULL)) {
-        if (FM_LIKELY(block != NULL)) {
-            void *thread = running_thread(self);
-            guard();
-            begins(self, thread, block, count * bytes, kind);
-            unguard();
-        } else {
-            fm_context_refused(self, count * bytes, running_thread(self), FM_CONTEXT_GIL);
-        }
-        fm_event_leave(self);
-    }
+    struct fm_heap_self *self = open_event();
+    void *block = next->calloc(next->ctx, count_of, bytes);
+    if (FM_LIKELY(self != NULL))
+        count(self, block, count_of * bytes, kind);
     return block;
 }
 
 static inline void hook_free(int domain, void *block)
 {
     const struct fm_python_allocator *next = &fm_python_behind[domain];
-    if (!block) {
-        next->free(next->ctx, block);
-        return;
-    }
-    struct fm_heap_self *self = enter();
+    struct fm_heap_self *self = FM_LIKELY(block != NULL) ? open_event() : NULL;
     if (FM_UNLIKELY(!self)) {
         next->free(next->ctx, block);
         return;
     }
     uint64_t bytes, record;
+    fm_event_inside(self);
     guard();
     record = record_take(block, &bytes);
     /* What is watched is a code object or a frame object, not small; those that we make ourselves
@@ -257,8 +251,9 @@ static inline void hook_free(int domain, void *block)
     else
         fm_heap.header->worlds[FM_HEAP_WORLD_PYTHON].unknown_frees++;
     unguard();
+    fm_event_outside(self);
     next->free(next->ctx, block);
-    fm_event_leave(self);
+    fm_event_close();
 }
 
 static inline void *hook_realloc(int domain, enum fm_heap_kind kind, void *old, size_t bytes)
@@ -266,15 +261,18 @@ static inline void *hook_realloc(int domain, enum fm_heap_kind kind, void *old, 
     const struct fm_python_allocator *next = &fm_python_behind[domain];
     if (!old)
         return hook_malloc(domain, kind, bytes);
-    struct fm_heap_self *self = enter();
+    struct fm_heap_self *self = open_event();
     if (FM_UNLIKELY(!self))
         return next->realloc(next->ctx, old, bytes);
     uint64_t old_bytes;
+    fm_event_inside(self);
     void *thread = running_thread(self);
     guard();
     uint64_t record = record_take(old, &old_bytes);
     unguard();
+    fm_event_outside(self);
     void *block = next->realloc(next->ctx, old, bytes);
+    fm_event_inside(self);
     guard();
     if (FM_UNLIKELY(!block)) {
         if (record)

@@ -391,7 +391,8 @@ uint32_t fm_heap_store_account(uint32_t node, uint32_t thread)
         fm_heap.shares[number].epoch = __atomic_load_n(&fm_heap.run->epoch, __ATOMIC_RELAXED);
         fm_heap.accounts[number].node = node;
         fm_heap.accounts[number].thread = thread;
-        fm_heap.accounts[number].epoch = fm_heap.header->epoch; /* never 0: see account.h */
+        fm_heap.accounts[number].epoch =
+            __atomic_load_n(&fm_heap.header->epoch, __ATOMIC_RELAXED); /* never 0: see account.h */
     }
     fm_heap_lock_give(&store.lock);
     return number;

@@ -68,23 +68,38 @@ static struct fm_heap_self *make(uint32_t tid)
 
 /* ---- waiting for others ---- */
 
-#define MOST_YIELDS 10000 /* a thread may be stopped in an event, by a debugger */
+#define MOST_YIELDS 1000
+#define MOST_NAPS   20000 /* of 50 microseconds: a thread may be stopped in an event, by a debugger */
+
+static bool can_await;
 
 /* Events set `inside` without a fence: the kernel makes one for all processors, at our price. */
 void fm_threads_init(void)
 {
-    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    can_await = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool fm_threads_can_await(void)
+{
+    return can_await;
+}
+
+static void await_one(const struct fm_heap_self *one)
+{
+    for (int i = 0; i < MOST_YIELDS + MOST_NAPS && one != fm_heap_self &&
+                    __atomic_load_n(&one->inside, __ATOMIC_ACQUIRE);
+         i++)
+        fm_heap_nap(i < MOST_YIELDS);
 }
 
 void fm_threads_await(const struct fm_heap_self *one)
 {
     int saved_errno = errno;
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    for (struct fm_heap_self *self = fm_threads_all(); self; self = self->next)
-        for (int i = 0; i < MOST_YIELDS && self != fm_heap_self && (!one || self == one) &&
-                        __atomic_load_n(&self->inside, __ATOMIC_ACQUIRE);
-             i++)
-            sched_yield();
+    if (one)
+        await_one(one);
+    for (struct fm_heap_self *self = fm_threads_all(); self && !one; self = self->next)
+        await_one(self);
     errno = saved_errno;
 }
 
@@ -149,6 +164,7 @@ void fm_threads_reset(void)
         memset(self->children, 0, self->child_room * sizeof *self->children);
     self->child_count = self->depth = self->anchor_count = 0;
     self->candidate = NULL;
+    self->last.block = NULL;
     self->tid = (uint32_t)syscall(SYS_gettid);
     self->next = NULL;
     if (prepare(self)) {

@@ -18,9 +18,10 @@ static inline struct fm_heap_self *fm_threads_self(void)
 
 struct fm_heap_self *fm_threads_all(void); /* the first of a list that only grows */
 
-/* Wait until a thread, or (NULL) every other, is in no event that began before this call: what it might
- * be looking at is about to go. */
+/* Wait until a thread, or (NULL) every other, has been outside of events since this call began: what it
+ * might be looking at is about to go. */
 void fm_threads_await(const struct fm_heap_self *one);
+bool fm_threads_can_await(void); /* else what depends on it must not be */
 void fm_threads_init(void);
 
 /* Let the meter of a thread lie at `place`, NULL: in its own record. By the thread itself, or when it is

@@ -9,21 +9,27 @@
 
 #define MOST_HEAD 64 /* bytes that may lie between the block and the object */
 
+static void move_to_type(struct fm_heap_self *self, const struct fm_heap_last *last,
+                         const void *type)
+{
+    uint32_t node = fm_heap.accounts[last->account].node;
+    uint32_t typed = fm_context_of_type(self, node, type);
+    uint32_t account = typed ? fm_nodes_account(typed, FM_HEAP_WORLD_PYTHON) : 0;
+    if (account && fm_python_world_move(last->block, last->account, account))
+        fm_account_move(fm_heap.header, &fm_heap.accounts[last->account],
+                        &fm_heap.accounts[account], last->bytes);
+}
+
 void fm_types_object(const char *object, const void *type)
 {
-    struct fm_heap_self *self = fm_heap_self;
-    if (!self || fm_heap_busy || !*fm_heap.here || !fm_heap.has_layout)
+    if (!fm_heap_self || !fm_heap_self->last.block || !fm_heap.has_layout)
+        return;
+    struct fm_heap_self *self = fm_event_enter();
+    if (!self)
         return;
     struct fm_heap_last last = self->last;
     self->last.block = NULL;
-    if (!last.block || object < last.block || object - last.block > MOST_HEAD)
-        return;
-    fm_heap_busy = 1;
-    uint32_t node = fm_heap.accounts[last.account].node;
-    uint32_t typed = fm_context_of_type(self, node, type);
-    uint32_t account = typed ? fm_nodes_account(typed, FM_HEAP_WORLD_PYTHON) : 0;
-    if (account && fm_python_world_move(last.block, last.account, account))
-        fm_account_move(fm_heap.header, &fm_heap.accounts[last.account], &fm_heap.accounts[account],
-                        last.bytes);
-    fm_heap_busy = 0;
+    if (last.block && object >= last.block && object - last.block <= MOST_HEAD)
+        move_to_type(self, &last, type);
+    fm_event_leave(self);
 }
