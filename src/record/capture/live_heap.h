@@ -152,8 +152,9 @@ struct fm_heap_header {
     /* Of what the process has together with others (struct fm_heap_run): what it said it had, of
      * which what it was born with is no part; if it left, the peak of the run until then. */
     int64_t told, contributed, left_peak;
-    uint32_t left;   /* enum fm_heap_left */
-    uint32_t member; /* of the run, from 1 on; 0: of none */
+    int64_t earlier_peak; /* in a stretch that is measured for itself: the peak before it; else 0 */
+    uint32_t left;        /* enum fm_heap_left */
+    uint32_t member;      /* of the run, from 1 on; 0: of none */
     /* 0: every block is recorded. Else one in so many bytes, and all numbers are estimates. */
     uint64_t sample_bytes;
     struct fm_heap_half halves[FM_HEAP_WORLDS];

@@ -455,6 +455,11 @@ static void note_lost(struct heap_load *l)
             fm_profile_note(l->p, l->process, "lost", l->h.lost[i], meanings[i]);
     if (l->h.refused)
         note_refused(l);
+    if (l->h.earlier_peak > l->h.peak)
+        fm_profile_note(
+            l->p, l->process, "memory", (uint64_t)l->h.earlier_peak,
+            "bytes were the peak before the stretch that the process ended in, such as a test; "
+            "what is shown is the peak of that one");
     if (l->h.flags & FM_HEAP_NO_TYPES)
         fm_profile_note(
             l->p, l->process, "absent", 1,

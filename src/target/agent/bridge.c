@@ -107,14 +107,14 @@ int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite)
     return rc < 0 ? -1 : 0;
 }
 
-PyObject *fm_bridge_alive(const char *path)
+PyObject *fm_bridge_alive(const char *path, bool contexts)
 {
     char message[1024] = "";
     char *bytes = NULL;
     size_t len = 0;
     if (load_library() < 0)
         return NULL;
-    int rc = library.alive(path, &bytes, &len, message, sizeof message);
+    int rc = library.alive(path, contexts, &bytes, &len, message, sizeof message);
     if (rc < 0)
         return fail(rc, PyExc_OSError, message);
     PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);

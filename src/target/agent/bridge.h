@@ -11,6 +11,8 @@
 
 #include "target/agent/python.h"
 
+#include <stdbool.h>
+
 /* [(snapshot, …), …] and a format's name → bytes of a file in that format, the snapshots added up.
  * NULL with an exception. */
 PyObject *fm_bridge_convert(PyObject *snapshots, const char *format);
@@ -18,8 +20,8 @@ PyObject *fm_bridge_convert(PyObject *snapshots, const char *format);
 /* Write them to a file; the format follows from its name. −1 with an exception. */
 int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite);
 
-/* What is alive in the heap store of this process, which lies at `path` (target/library/alive.h), as
- * bytes. NULL with an exception. */
-PyObject *fm_bridge_alive(const char *path);
+/* What is alive in the heap store of this process, which lies at `path` (target/library/alive.h), or its
+ * calling contexts (contexts.h), as bytes. NULL with an exception. */
+PyObject *fm_bridge_alive(const char *path, bool contexts);
 
 #endif

@@ -28,8 +28,8 @@ typedef int fathom_save_function(const struct fathom_live *lives, size_t count, 
                                  size_t message_size);
 
 /* What is alive in the heap store at `path`, of a process that runs, as marshal tuples that only
- * the Python package reads (target/library/alive.h). */
-typedef int fathom_alive_function(const char *path, char **ret_bytes, size_t *ret_len,
+ * the Python package reads (target/library/alive.h); or its calling contexts (contexts.h). */
+typedef int fathom_alive_function(const char *path, int contexts, char **ret_bytes, size_t *ret_len,
                                   char *message, size_t message_size);
 
 typedef void fathom_release_function(void *bytes);

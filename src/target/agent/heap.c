@@ -178,7 +178,7 @@ void fm_heap_introduce(void)
     live_bytes = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_live");
 }
 
-PyObject *fm_heap_alive(void)
+PyObject *fm_heap_alive(bool contexts)
 {
     const char *(*store)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_store");
     int (*own)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "fathom_heap_own");
@@ -186,7 +186,28 @@ PyObject *fm_heap_alive(void)
     if (!path)
         Py_RETURN_NONE;
     int before = own(1);
-    PyObject *alive = fm_bridge_alive(path);
+    PyObject *alive = fm_bridge_alive(path, contexts);
     own(before);
     return alive;
+}
+
+static int64_t stretch(const char *function)
+{
+    int64_t (*call)(void) = (int64_t(*)(void))dlsym(RTLD_DEFAULT, function);
+    return call ? call() : -1;
+}
+
+int64_t fm_heap_stretch_begin(void)
+{
+    return stretch("fathom_heap_stretch_begin");
+}
+
+int64_t fm_heap_stretch_peak(void)
+{
+    return stretch("fathom_heap_stretch_peak");
+}
+
+int64_t fm_heap_stretch_end(void)
+{
+    return stretch("fathom_heap_stretch_end");
 }

@@ -5,6 +5,9 @@
 #ifndef FM_AGENT_HEAP_H
 #define FM_AGENT_HEAP_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "target/agent/python.h"
 
 /* If the heap library is in this process. With the GIL, when the program's first code is about to run. */
@@ -12,6 +15,12 @@ void fm_heap_introduce(void);
 
 /* What is alive in this process (target/library/alive.h) as bytes, which are not counted themselves;
  * None if nothing records its memory. NULL with an exception. */
-PyObject *fm_heap_alive(void);
+PyObject *fm_heap_alive(bool contexts);
+
+/* A stretch of the program whose peak is measured for itself (target/heap/stretch.h) begins or ends, or goes on:
+ * bytes, −1 if there is none. */
+int64_t fm_heap_stretch_begin(void);
+int64_t fm_heap_stretch_peak(void);
+int64_t fm_heap_stretch_end(void);
 
 #endif

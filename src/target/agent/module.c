@@ -250,7 +250,35 @@ static PyObject *module_memory_alive(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    return fm_heap_alive();
+    return fm_heap_alive(false);
+}
+
+static PyObject *module_memory_contexts(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return fm_heap_alive(true);
+}
+
+static PyObject *module_stretch_begin(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromLongLong(fm_heap_stretch_begin());
+}
+
+static PyObject *module_stretch_peak(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromLongLong(fm_heap_stretch_peak());
+}
+
+static PyObject *module_stretch_end(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromLongLong(fm_heap_stretch_end());
 }
 
 static PyMethodDef module_methods[] = {
@@ -260,6 +288,13 @@ static PyMethodDef module_methods[] = {
       "mark_memory_lines(object) -> bool: is this process recorded by `fathom run --memory`?" },
     { "memory_alive", module_memory_alive, METH_NOARGS,
       "memory_alive() -> what is alive in this process, marshalled; None if nothing records that" },
+    { "memory_contexts", module_memory_contexts, METH_NOARGS,
+      "memory_contexts() -> the same by calling context, and at the peak" },
+    { "stretch_begin", module_stretch_begin, METH_NOARGS,
+      "stretch_begin() -> bytes alive: the peak is measured anew; -1 if nothing records that" },
+    { "stretch_peak", module_stretch_peak, METH_NOARGS, "stretch_peak() -> bytes: … so far" },
+    { "stretch_end", module_stretch_end, METH_NOARGS,
+      "stretch_end() -> bytes: … and now it is that of the process again" },
     { "convert", module_convert, METH_VARARGS, "convert(snapshots, format) -> bytes" },
     { "save", module_save, METH_VARARGS, "save(snapshots, path, overwrite=False)" },
     { NULL, NULL, 0, NULL },

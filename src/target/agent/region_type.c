@@ -78,10 +78,18 @@ static PyObject *region_on(PyObject *type, PyObject *unused)
     return PyBool_FromLong(fm_regions_on());
 }
 
+static PyObject *region_peak(PyObject *type, PyObject *unused)
+{
+    (void)type, (void)unused;
+    return PyLong_FromLongLong(fm_regions_peak());
+}
+
 static PyMethodDef methods[] = {
     { "__enter__", (PyCFunction)region_enter, METH_NOARGS, "The region begins." },
     { "__exit__", (PyCFunction)(void (*)(void))region_exit, METH_FASTCALL, "The region ends." },
     { "recorded", region_on, METH_NOARGS | METH_STATIC, "Are regions recorded in this process?" },
+    { "_peak", region_peak, METH_NOARGS | METH_STATIC,
+      "Bytes that the innermost region of this thread stood above its begin, at most; -1: not known." },
     { NULL, NULL, 0, NULL },
 };
 

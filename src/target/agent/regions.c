@@ -268,17 +268,24 @@ static void run_in(struct region_visit *v, struct region_thread *t)
     v->live->freed = meter->freed;
 }
 
+/* How high it stood above its begin, until now. */
+static int64_t above(const struct region_visit *v)
+{
+    const struct fm_live_visit *live = v->live;
+    int64_t own_before = (int64_t)(live->had_allocated - live->had_freed);
+    int64_t found = (int64_t)(live->allocated - live->freed), highest = v->thread->meter->top;
+    for (const struct region_visit *each = v; each; each = each->newer)
+        highest = greater(highest, each->live->high);
+    return greater(live->above, highest - found + own_before);
+}
+
 /* Take it out of its thread's list, with what it did there. */
 static void stop_running(struct region_visit *v)
 {
     struct region_thread *t = v->thread;
     struct fm_live_visit *live = v->live;
     if (t->counts) {
-        int64_t own_before = (int64_t)(live->had_allocated - live->had_freed);
-        int64_t found = (int64_t)(live->allocated - live->freed), highest = t->meter->top;
-        for (const struct region_visit *each = v; each; each = each->newer)
-            highest = greater(highest, each->live->high);
-        live->above = greater(live->above, highest - found + own_before);
+        live->above = above(v);
         if (v->older)
             v->older->live->high = greater(
                 v->older->live->high, v->newer ? live->high : greater(live->high, t->meter->top));
@@ -427,6 +434,14 @@ void fm_regions_leave(const void *owner)
     if (v)
         end(v, now);
     errno = saved_errno;
+}
+
+int64_t fm_regions_peak(void)
+{
+    const struct region_thread *t = this_thread;
+    const struct fm_collector *c = fm_start_collector();
+    bool known = t && c && !c->forked && t->era == c->era && t->newest && t->counts;
+    return known ? above(t->newest) : -1;
 }
 
 /* ---- what generators do ------------------------------------------------------------------ */

@@ -34,6 +34,10 @@ bool fm_regions_on(void);
 void fm_regions_enter(const void *owner, const char *name, size_t len);
 void fm_regions_leave(const void *owner);
 
+/* How high the memory of the newest region that this thread is in stood so far above its begin; −1 if it is in
+ * none, or nothing records memory. */
+int64_t fm_regions_peak(void);
+
 /* The generator or coroutine whose frame that is gives up control, or goes on. */
 void fm_regions_suspend(const void *frame);
 void fm_regions_resume(const void *frame);

@@ -13,6 +13,7 @@
 #include "target/heap/nodes.h"
 #include "target/heap/python_world.h"
 #include "target/heap/sampled.h"
+#include "target/heap/stretch.h"
 #include "target/heap/threads.h"
 #include "target/heap/together.h"
 
@@ -138,6 +139,7 @@ static void begin_child(void)
         fm_codes_reset();
         if (begin_inherited()) {
             fm_threads_reset();
+            fm_stretch_forget();
             fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 1;
         }
     }

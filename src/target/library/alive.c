@@ -109,21 +109,40 @@ static void put_rows(struct fm_profile *p, enum fm_memory_rows rows, struct fm_b
     fm_flat_free(flat);
 }
 
+static struct fm_profile *load(const struct fm_heap_files *files, const char *path,
+                               struct fm_error *err)
+{
+    struct fm_live_ending ending = { .exit_status = -1 };
+    struct fm_profile *p = fm_profile_new();
+    if (fm_live_heap_load(p, files, NULL, &ending, err) == 0)
+        return p;
+    fm_profile_free(p);
+    fm_error_context(err, "%s", path);
+    return NULL;
+}
+
+struct fm_profile *fm_alive_load(const char *path, struct fm_error *err)
+{
+    fm_autobuffer store = FM_BUFFER_INIT, more = FM_BUFFER_INIT;
+    if (read_file(path, &store, err) < 0)
+        return NULL;
+    read_more(path, &more);
+    struct fm_heap_files files = { store.data, store.len, more.data, more.len };
+    return load(&files, path, err);
+}
+
 int fm_alive_save(const char *path, struct fm_buffer *out, struct fm_error *err)
 {
     static const enum fm_memory_rows lists[] = { FM_ROWS_LINES, FM_ROWS_FUNCTIONS };
-    struct fm_live_ending ending = { .exit_status = -1 };
     fm_autobuffer store = FM_BUFFER_INIT, more = FM_BUFFER_INIT;
     if (read_file(path, &store, err) < 0)
         return err->status;
     read_more(path, &more);
     struct fm_heap_files files = { store.data, store.len, more.data, more.len };
     for (size_t i = 0; i < FM_COUNT(lists); i++) {
-        struct fm_profile *p = fm_profile_new();
-        if (fm_live_heap_load(p, &files, NULL, &ending, err) < 0) {
-            fm_profile_free(p);
-            return fm_error_context(err, "%s", path);
-        }
+        struct fm_profile *p = load(&files, path, err);
+        if (!p)
+            return err->status;
         if (i == 0)
             put_totals(p, out);
         put_rows(p, lists[i], out);

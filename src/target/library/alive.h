@@ -13,6 +13,11 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
+struct fm_profile;
+
+/* The store at `path` as it is now; NULL with an error. */
+struct fm_profile *fm_alive_load(const char *path, struct fm_error *err);
+
 int fm_alive_save(const char *path, struct fm_buffer *out, struct fm_error *err);
 
 #endif

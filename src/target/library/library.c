@@ -15,6 +15,7 @@
 #include "record/model/live.h"
 #include "target/agent/bridge_abi.h"
 #include "target/library/alive.h"
+#include "target/library/contexts.h"
 #include "target/library/entries.h"
 #include "target/library/guard.h"
 
@@ -123,7 +124,8 @@ static int see_alive(void *context)
 {
     struct conversion *job = context;
     fm_autobuffer out = FM_BUFFER_INIT;
-    int rc = fm_alive_save(job->path, &out, &job->err);
+    int rc = job->format ? fm_contexts_save(job->path, &out, &job->err)
+                         : fm_alive_save(job->path, &out, &job->err);
     if (rc < 0)
         return rc;
     job->len = out.len;
@@ -132,10 +134,10 @@ static int see_alive(void *context)
     return 0;
 }
 
-int fathom_alive(const char *path, char **ret_bytes, size_t *ret_len, char *message,
+int fathom_alive(const char *path, int contexts, char **ret_bytes, size_t *ret_len, char *message,
                  size_t message_size)
 {
-    struct conversion job = { .path = path };
+    struct conversion job = { .path = path, .format = contexts ? "contexts" : NULL };
     int rc = fm_guard_run(see_alive, &job);
     snprintf(message, message_size, "%s", job.err.text);
     *ret_bytes = job.bytes;

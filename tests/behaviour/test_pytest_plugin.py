@@ -1,0 +1,215 @@
+"""The pytest plugin: limits, leaks, the summary, and what it says where nothing is recorded. The pytest is the one that runs
+these tests, lent to the other Pythons: it is Python code alone."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import recordings
+from conftest import PACKAGE
+from launch import FATHOM, own_run_folders  # noqa: F401 (a fixture)
+
+HEAD = """
+import threading
+import pytest
+MB = 1 << 20
+kept = []
+def load(size):
+    return bytes(size)
+"""
+
+
+def runner(python, tmp_path):
+    """A function that runs tests which are given as text; (exit status, output)."""
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py"):
+        found = importlib.util.find_spec(name)
+        if found:
+            origin = Path(found.origin)
+            origin = origin.parent if origin.name == "__init__.py" else origin
+            (lent / origin.name).symlink_to(origin)
+
+    def call(code, *options, recorded=True, cache=False):
+        (tmp_path / "test_it.py").write_text(HEAD + textwrap.dedent(code))
+        call.output = tmp_path / "out.fathom"
+        words = ["-m", "pytest", "-q", *([] if cache else ["-p", "no:cacheprovider"]), *options, "test_it.py"]
+        run = [FATHOM, "run", "-q", "-f", "-o", call.output, "--python", python, "--memory"] if recorded else [python]
+        done = subprocess.run([*run, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+                              env=dict(os.environ, PYTHONPATH=f"{PACKAGE}:{lent}", PYTEST_ADDOPTS=""))
+        return done.returncode, done.stdout
+
+    return call
+
+
+@pytest.fixture
+def tests(tmp_path):
+    return runner(sys.executable, tmp_path)
+
+
+def counts(output):
+    return {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", output.splitlines()[-1])}
+
+
+def test_limit_memory(tests):
+    status, output = tests("""
+        @pytest.mark.limit_memory("20 MB")
+        def test_below():
+            load(19 * MB)
+            load(19 * MB)
+        @pytest.mark.limit_memory("20 MB")
+        def test_above():
+            a = load(15 * MB)
+            b = load(5 * MB)
+        @pytest.mark.limit_memory("20 MiB")
+        def test_fixture_is_not_in_it(large):
+            large.clear()
+            load(10 * MB)
+        @pytest.fixture
+        def large():
+            return [load(40 * MB)]
+        """)
+    assert status == 1 and counts(output) == {"passed": 2, "failed": 1}
+    assert "the test is limited to 20 MiB of memory, and had 20 MiB at its peak" in output
+    lines = output.splitlines()
+    first = next(i for i, line in enumerate(lines) if "15 MiB  load" in line)
+    assert lines[first].endswith("test_it.py:7") and "test_above" in lines[first + 1] and lines[first + 1].endswith(":15")
+    assert "5 MiB  load" in lines[first + 2] and "pytest_plugin.py" not in output
+
+
+def test_on_every_python(python, tmp_path):
+    tests = runner(python, tmp_path)
+    status, output = tests("""
+        def test_large():
+            load(50 * MB)
+        @pytest.mark.limit_memory("5 MB")
+        def test_small():
+            load(7 * MB)
+        @pytest.mark.limit_memory("5 MB")
+        def test_below():
+            load(4 * MB)
+        @pytest.mark.limit_leaks("1 MB")
+        def test_leaks():
+            kept.append(load(3 * MB))
+        """, "--fathom-memory")
+    assert status == 1 and counts(output) == {"passed": 2, "failed": 2}
+    assert "had 7 MiB at its peak" in output and re.search(r"3 MiB  load  .*:7\n +test_leaks  .*:19", output)
+    assert recordings.report(tests.output, "--memory")["functions"][0]["peak_bytes"] == (50 << 20) + 33
+
+
+def test_an_earlier_peak_hides_nothing(tests):
+    """Each test has its own peak; the process has the highest of all, with its line."""
+    status, output = tests("""
+        def test_large():
+            load(50 * MB)
+        @pytest.mark.limit_memory("5 MB")
+        def test_small():
+            load(7 * MB)
+        """, "--fathom-memory")
+    assert counts(output) == {"passed": 1, "failed": 1} and "had 7 MiB at its peak" in output
+    assert re.search(r"50 MiB  test_it.py::test_large\n +7 MiB  test_it.py::test_small", output)
+    rows = recordings.report(tests.output, "--memory")["functions"]
+    assert rows[0]["name"] == "load" and rows[0]["peak_bytes"] == (50 << 20) + 33
+    regions = {row["name"]: row for row in recordings.report(tests.output, "--regions")["regions"]}
+    assert regions["test_it.py::test_large"]["peak_bytes"] == pytest.approx(50 << 20, abs=20_000)
+    assert regions["test_it.py::test_small"]["peak_bytes"] == pytest.approx(7 << 20, abs=20_000)
+
+
+def test_threads(tests):
+    status, output = tests("""
+        def in_another():
+            thread = threading.Thread(target=load, args=(30 * MB,))
+            thread.start()
+            thread.join()
+        @pytest.mark.limit_memory("20 MB")
+        def test_all():
+            in_another()
+        @pytest.mark.limit_memory("20 MB", current_thread_only=True)
+        def test_own():
+            in_another()
+        """)
+    assert counts(output) == {"passed": 1, "failed": 1} and "had 30 MiB at its peak" in output
+
+
+def test_limit_leaks(tests):
+    status, output = tests("""
+        @pytest.mark.limit_leaks("1 MB")
+        def test_leaks():
+            kept.append(load(3 * MB))
+        @pytest.mark.limit_leaks("1 MB")
+        def test_each_place_has_less():
+            kept.append(load(MB - 100))
+            kept.append(load(MB - 100))
+        @pytest.mark.limit_leaks("1 MB", filter_fn=lambda stack: stack.frames[0].function != "load")
+        def test_filtered():
+            kept.append(load(3 * MB))
+        @pytest.mark.limit_leaks("1 MB")
+        @pytest.mark.limit_memory("4 MB")
+        def test_needs_but_frees():
+            load(3 * MB)
+            cycle = [load(2 * MB)]
+            cycle.append(cycle)
+        """)
+    assert counts(output) == {"passed": 3, "failed": 1}
+    assert "may leave 1 MiB behind in one place, and left more in 1" in output
+    assert re.search(r"3 MiB  load  .*:7\n +test_leaks  .*:11", output)
+
+
+def test_a_test_that_fails_by_itself_fails_for_that(tests):
+    status, output = tests("""
+        @pytest.mark.limit_memory("1 MB")
+        def test_fails():
+            a = load(5 * MB)
+            assert a == 3, "on its own"
+        """)
+    assert counts(output) == {"failed": 1} and "on its own" in output and "is limited" not in output
+
+
+@pytest.mark.parametrize("marker", ['limit_memory("much")', "limit_memory()", 'limit_memory("1 MB", thread=1)', "limit_leaks(3)"])
+def test_wrong_markers(tests, marker):
+    status, output = tests(f"""
+        @pytest.mark.{marker}
+        def test_it():
+            pass
+        """)
+    assert status == 1 and counts(output) == {"error": 1}
+    assert "is no size" in output or "takes a size" in output
+
+
+def test_nothing_passes_unmeasured(tests):
+    code = """
+        @pytest.mark.limit_memory("1 MB")
+        def test_limited():
+            load(5 * MB)
+        def test_other():
+            pass
+        """
+    status, output = tests(code, "-rs", recorded=False)
+    assert counts(output) == {"passed": 1, "skipped": 1} and "fathom run --memory -m pytest" in output
+    status, output = tests(code, "--fathom-unmeasured=fail", recorded=False)
+    assert status == 1 and counts(output) == {"passed": 1, "error": 1}
+    status, output = tests(code, "--fathom-unmeasured=run", "--fathom-memory", recorded=False)
+    assert status == 0 and "the memory of 1 tests with limits was not measured" in output
+    assert "no memory was measured" in output
+
+
+def test_fail_on_increase(tests):
+    code = """
+        def test_grows():
+            load({} * MB)
+        """
+    for megabytes, expected in ((5, "passed"), (5, "passed"), (6, "failed"), (6, "failed"), (4, "passed"), (5, "failed")):
+        status, output = tests(code.format(megabytes), "--fathom-fail-on-increase", cache=True)
+        assert counts(output) == {expected: 1}, output
+    assert "had 5 MiB at its peak, and 4 MiB the last time" in output
+
+
+def test_markers_are_known(tests):
+    status, output = tests("def test_it(): pass", "--markers", recorded=False)
+    assert "limit_memory(size, current_thread_only=False)" in output and "limit_leaks(size, filter_fn=None)" in output
