@@ -289,3 +289,20 @@ test("a recording without memory has no view of it", async (t) => {
   assert.equal(await page.getByRole("button", { name: "By line" }).count(), 0);
   assert.equal(await page.locator("optgroup").count(), 0);
 });
+
+test("sampled blocks: estimates, with their errors", async (t) => {
+  const file = join(folder, "estimates.fathom");
+  const code = "x = [bytes(1000) for _ in range(20000)]";
+  run("run", "-q", "--memory=sampled:16K", "--seed", "1", "-o", file, "-c", code);
+  const page = await open(t, file, { hash: "view=memory" });
+  await settle(page);
+  await shot(page, "memory-sampled");
+  assert.match(await page.locator(".notice").first().innerText(), /^Blocks were sampled every 16\.0 KiB: /);
+  assert.match(await page.locator(".card b").first().innerText(), /^[\d.]+ MiB ± [\d.]+ MiB$/);
+  const heads = await page.getByRole("table", { name: "Lines at the peak" }).locator("th").allInnerTexts();
+  assert.equal(heads[1], "±");
+  const metrics = await (await open(t, file))
+    .getByLabel("Metric", { exact: true })
+    .evaluate((select) => [...select.querySelectorAll("option")].map((o) => o.textContent));
+  assert.ok(metrics.includes("memory at the peak, estimated") && !metrics.some((m) => /error/.test(m)));
+});

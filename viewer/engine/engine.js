@@ -17,7 +17,7 @@ const sourceStates = ["file", "generated", "changed", "none"];
 /**
  * @typedef {{ id: number, name: string, qualname: string, file: string, line: number, twin: number, kind: string,
  *   flags: number, module: string, library: boolean, at: number, of: number }} FunctionInfo
- * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
+ * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean, error: number | null, hasTotal: boolean,
  *   memory: boolean, colors: [string, string]|null }} MetricInfo
  * @typedef {{ recording: number, base?: number, process?: number, thread?: number,
  *   threads?: "apart"|"together", fold?: (string|number)[], foldLibraries?: boolean,

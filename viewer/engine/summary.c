@@ -14,6 +14,7 @@ struct summary_writer {
     struct fm_buffer *out;
     const struct fm_recording *r;
     const struct fm_profile *p;
+    bool estimated; /* memory is */
 };
 
 static int64_t signed_ns(uint64_t ns)
@@ -94,6 +95,7 @@ static void write_process(struct summary_writer *w, const struct fm_process *pro
     json_bool(w->out, "memory", process->memory);
     json_bool(w->out, "memoryPython", process->memory_python);
     json_int(w->out, "memoryOwnBytes", signed_ns(process->memory_own_bytes));
+    json_int(w->out, "memorySampleBytes", signed_ns(process->memory_sample_bytes));
     begin(w, "cost", '{');
     json_int(w->out, "callPs", signed_ns(process->cost_call_ps));
     json_int(w->out, "cCallPs", signed_ns(process->cost_c_call_ps));
@@ -165,15 +167,29 @@ static void write_color(struct summary_writer *w, uint32_t light, uint32_t dark)
         fm_buffer_add_text(w->out, ",\"colors\":null");
 }
 
+/* The metric that says how far a sum of this one may be off, FM_METRIC_COUNT if it is exact. */
+static unsigned error_of(const struct summary_writer *w, unsigned metric)
+{
+    unsigned error = metric < FM_METRIC_COUNT ? fm_metric_error((enum fm_metric)metric)
+                                              : (unsigned)FM_METRIC_COUNT;
+    return error < FM_METRIC_COUNT && w->p->columns[error].data ? error : FM_METRIC_COUNT;
+}
+
 static void write_metric(struct summary_writer *w, unsigned metric)
 {
     struct fm_metric_info info = fm_engine_metric_info(metric);
+    bool estimated = info.place == FM_PLACE_MEMORY && w->estimated;
     json_open(w->out, '{');
     json_int(w->out, "id", metric);
-    fm_buffer_addf(w->out, ",\"key\":\"%s\",\"title\":\"%s\",\"unit\":\"%s\"", info.name,
-                   info.title, fm_unit_name(info.unit));
+    fm_buffer_addf(w->out, ",\"key\":\"%s\",\"title\":\"%s%s\",\"unit\":\"%s\"", info.name,
+                   info.title, estimated ? ", estimated" : "", fm_unit_name(info.unit));
     json_bool(w->out, "exact",
-              info.origin == FM_EXACT || (info.origin == FM_AS_RECORDED && any_calls(w->p)));
+              !estimated &&
+                  (info.origin == FM_EXACT || (info.origin == FM_AS_RECORDED && any_calls(w->p))));
+    if (error_of(w, metric) < FM_METRIC_COUNT)
+        json_int(w->out, "error", error_of(w, metric));
+    else
+        fm_buffer_add_text(w->out, ",\"error\":null");
     json_bool(w->out, "hasTotal", info.scope != FM_OF_ENTRIES);
     json_bool(w->out, "memory", info.place == FM_PLACE_MEMORY);
     write_color(w, info.light, info.dark);
@@ -184,7 +200,8 @@ static void write_metric(struct summary_writer *w, unsigned metric)
 static void write_drawn(struct summary_writer *w, unsigned from, unsigned to, bool memory)
 {
     for (unsigned m = from; m < to; m++) {
-        if ((fm_engine_metric_info(m).place == FM_PLACE_MEMORY) != memory)
+        enum fm_metric_place place = fm_engine_metric_info(m).place;
+        if ((place == FM_PLACE_MEMORY) != memory || place == FM_PLACE_ERROR)
             continue;
         bool of_table = w->p->flat && (m == FM_ENGINE_TOTAL || m == FM_ENGINE_CALLS);
         if (fm_engine_metric_is_drawn(m) && (of_table || fm_engine_metric_is_there(w->p, m)))
@@ -406,7 +423,7 @@ int fm_engine_summary(struct fm_engine *e, int recording)
     struct fm_recording *r = fm_engine_recording(e, recording);
     if (!r)
         return -1;
-    struct summary_writer w = { &e->text, r, r->p };
+    struct summary_writer w = { &e->text, r, r->p, fm_profile_has_estimates(r->p) };
     fm_autofree int64_t *samples = fm_calloc(r->p->threads.len, sizeof *samples);
     int64_t sum = count_samples(r->p, samples);
     fm_buffer_clear(w.out);

@@ -8,7 +8,7 @@ import { alignLines } from "./parts/align.js";
 /**
  * @typedef {import('./state.js').PageState} PageState
  * @typedef {{id: number, name: string, summary: any}} OpenRecording
- * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
+ * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, error: number | null, hasTotal: boolean,
  *   memory: boolean, colors: [string, string] | null}} Metric
  * @typedef {{text: string, pattern: RegExp | null, funcs: Uint32Array, has: Uint8Array}} Matches
  */
@@ -132,7 +132,7 @@ export class Session {
     const metrics = this.summary(s).metrics;
     return (
       metrics.find((/** @type {Metric} */ m) => m.key === s.metric) ??
-      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true, hasTotal: true, memory: false, colors: null }
+      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true, error: null, hasTotal: true, memory: false, colors: null }
     );
   }
 
@@ -149,7 +149,7 @@ export class Session {
     return this.once(`memory ${recording}`, () => this.engine.memory(recording));
   }
 
-  /** One row per line that allocated or called on. @param {PageState} s @param {Metric} metric @returns {any} */
+  /** One row per line that allocated or called on. @param {PageState} s @param {{id: number}} metric @returns {any} */
   lineTable(s, metric) {
     // What objects are of a type is the line's, too, that made them.
     const types = this.functions.filter((f) => this.isType(f)).map((f) => f.id);

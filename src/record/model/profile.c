@@ -268,6 +268,14 @@ int64_t *fm_profile_totals_new(const struct fm_profile *p, enum fm_metric metric
     return totals;
 }
 
+bool fm_profile_has_estimates(const struct fm_profile *p)
+{
+    for (size_t i = 0; i < p->processes.len; i++)
+        if (p->processes.data[i].memory_sample_bytes)
+            return true;
+    return false;
+}
+
 uint64_t fm_profile_columns(const struct fm_profile *p)
 {
     uint64_t columns = 0;

@@ -165,6 +165,9 @@ const char *fm_profile_text(const struct fm_profile *p, uint32_t string);
 /* A string of another profile, NUL included, in this one. */
 uint32_t fm_profile_string_of(struct fm_profile *into, const struct fm_profile *from, uint32_t id);
 
+/* Is some of the memory an estimate, of sampled blocks? */
+bool fm_profile_has_estimates(const struct fm_profile *p);
+
 /* The function equal to `f` in kind, line, name, qualname, file and twin; added if new. */
 uint32_t fm_profile_function(struct fm_profile *p, const struct fm_function *f);
 

@@ -33,7 +33,7 @@ uint64_t fm_memory_metrics(const struct fm_profile *p)
     for (int i = 0; i < FM_INSTANTS; i++)
         if ((i != FM_AT_TOGETHER && i != FM_AT_TIME) || p->columns[fm_instants[i].bytes].data)
             all |= (uint64_t)1 << fm_instants[i].bytes | (uint64_t)1 << fm_instants[i].blocks;
-    for (int m = 0; m < FM_METRIC_COUNT && fm_memory_is_estimated(p); m++)
+    for (int m = 0; m < FM_METRIC_COUNT && fm_profile_has_estimates(p); m++)
         if (fm_metric_info((enum fm_metric)m)->place == FM_PLACE_ERROR)
             all |= (uint64_t)1 << m;
     return all;

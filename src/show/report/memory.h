@@ -77,9 +77,6 @@ uint64_t fm_memory_metrics(const struct fm_profile *p);
 /* What was recorded of a process, for programs: "all", "malloc", "sampled", "no". */
 const char *fm_memory_recorded(const struct fm_process *process);
 
-/* Are there any? */
-bool fm_memory_is_estimated(const struct fm_profile *p);
-
 /* A column "±", and its cell for one of the metrics of memory, of which `numbers` has all; nothing where
  * numbers are exact. */
 void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p);

@@ -10,17 +10,9 @@ const char *fm_memory_recorded(const struct fm_process *process)
     return !process->memory ? "no" : process->memory_python ? "all" : "malloc";
 }
 
-bool fm_memory_is_estimated(const struct fm_profile *p)
-{
-    for (size_t i = 0; i < p->processes.len; i++)
-        if (p->processes.data[i].memory_sample_bytes)
-            return true;
-    return false;
-}
-
 void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p)
 {
-    if (fm_memory_is_estimated(p))
+    if (fm_profile_has_estimates(p))
         fm_table_column(t, "±", FM_TABLE_RIGHT);
 }
 
@@ -35,7 +27,7 @@ void fm_memory_error_cell(struct fm_table *t, const struct fm_profile *p, enum f
 {
     char text[FM_NUMBER_BYTES];
     int64_t error = error_of(metric, numbers);
-    if (fm_memory_is_estimated(p))
+    if (fm_profile_has_estimates(p))
         fm_table_cell(t, FM_COLOR_DIM, error ? fm_number_bytes(text, error) : "");
 }
 
@@ -44,7 +36,7 @@ void fm_memory_describe(struct fm_buffer *out, const struct fm_profile *p, enum 
 {
     char bytes[FM_NUMBER_BYTES], error[FM_NUMBER_BYTES];
     fm_number_bytes(bytes, numbers[metric]);
-    if (!fm_memory_is_estimated(p))
+    if (!fm_profile_has_estimates(p))
         fm_buffer_add_text(out, bytes);
     else if (fm_metric_error(metric) == FM_METRIC_COUNT)
         fm_buffer_addf(out, "about %s", bytes);

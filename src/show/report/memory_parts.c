@@ -128,7 +128,7 @@ void fm_report_memory_processes(const struct fm_report *r)
             add_numbers(&t, r, numbers + (size_t)i * FM_METRIC_COUNT, all);
         } else {
             fm_table_cell(&t, FM_COLOR_WARN, "none");
-            for (int k = fm_memory_is_estimated(p) ? -1 : 0; k < 5; k++)
+            for (int k = fm_profile_has_estimates(p) ? -1 : 0; k < 5; k++)
                 fm_table_cell(&t, FM_COLOR_NONE, "");
         }
         fm_table_cell(&t, FM_COLOR_DIM, fm_number_bytes(text, (int64_t)process->memory_own_bytes));

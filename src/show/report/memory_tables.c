@@ -185,7 +185,7 @@ static void add_edges(struct fm_table *t, const struct fm_report *r, const struc
     }
     if (shown == kept)
         return;
-    for (int i = 0; i < (fm_memory_is_estimated(r->p) ? 6 : 4); i++)
+    for (int i = 0; i < (fm_profile_has_estimates(r->p) ? 6 : 4); i++)
         fm_table_cell(t, FM_COLOR_DIM, "");
     snprintf(more, sizeof more, "    %s more", fm_number_count(text, (int64_t)(kept - shown)));
     fm_table_cell(t, FM_COLOR_DIM, more);

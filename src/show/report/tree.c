@@ -154,7 +154,7 @@ void fm_report_tree(const struct fm_report *r)
         page.samples = fm_profile_totals_new(r->p, FM_METRIC_SAMPLES);
     if (at) {
         page.blocks = fm_profile_totals_new(r->p, at->blocks);
-        if (fm_memory_is_estimated(r->p) && fm_metric_error(at->bytes) < FM_METRIC_COUNT)
+        if (fm_profile_has_estimates(r->p) && fm_metric_error(at->bytes) < FM_METRIC_COUNT)
             page.squares = fm_profile_totals_new(r->p, fm_metric_error(at->bytes));
         fm_branches_init_of(&b, r->p, at->bytes);
     } else {

@@ -5,7 +5,7 @@ import { el, fill, oncePerFrame } from "../parts/dom.js";
 import { canvasPainter } from "../parts/paint.js";
 import { plainTable } from "../parts/grid.js";
 import { axisSteps, curvesOf } from "../parts/curves.js";
-import { formatCount, formatShare, formatTime, formatValue } from "../parts/numbers.js";
+import { errorBytes, formatCount, formatShare, formatTime, formatValue } from "../parts/numbers.js";
 
 /** @typedef {import('../app.js').App} App */
 /** @typedef {import('../parts/paint.js').Painter} Painter */
@@ -15,6 +15,11 @@ const FONT = { size: 11 };
 const BOLD = { size: 11, weight: 600 };
 /** Around the drawing: for the numbers of the axes. */
 const MARGIN = { left: 64, right: 12, top: 18, bottom: 24 };
+
+/** " ± 3.7 MiB", or nothing where a number is exact. @param {number} squares */
+function plusMinus(squares) {
+  return squares ? ` ± ${formatValue(errorBytes(squares), "bytes")}` : "";
+}
 
 export class MemoryView {
   /** @param {App} app */
@@ -72,6 +77,7 @@ export class MemoryView {
             el("div.card", null, el("b", null, value), el("span", null, name)),
           ),
         ),
+        this.estimates(),
         el(
           "div.memory",
           null,
@@ -101,14 +107,16 @@ export class MemoryView {
     const scope = session.processOf(s) < 0 && several ? " of each process, added up" : "";
     /** @type {[string, string][]} */
     const cards = [];
+    const value = (/** @type {string} */ key) =>
+      formatValue(sum(key), "bytes") +
+      plusMinus(metrics[key].error === null ? 0 : session.view(s).totals(metrics[key].error).value);
     const bytes = (/** @type {string} */ key, /** @type {string} */ name) => {
-      if (sum(key))
-        cards.push([formatValue(sum(key), "bytes"), `${name}, ${formatCount(sum(`${key}_blocks`))} blocks`]);
+      if (sum(key)) cards.push([value(key), `${name}, ${formatCount(sum(`${key}_blocks`))} blocks`]);
     };
     bytes("peak", `at the peak${scope}`);
     bytes("leaked", "at the end");
     if (sum("allocated"))
-      cards.push([formatValue(sum("allocated"), "bytes"), `allocated, ${formatCount(sum("blocks"))} times`]);
+      cards.push([value("allocated"), `allocated, ${formatCount(sum("blocks"))} times`]);
     bytes("temporary", "freed at once");
     for (const curve of this.curves.curves) {
       const most = curve.values.reduce((a, v) => (v > a ? v : a), 0);
@@ -116,6 +124,19 @@ export class MemoryView {
     }
     if (this.curves.limit) cards.push([formatValue(this.curves.limit, "bytes"), "allowed"]);
     return cards;
+  }
+
+  /** Of sampled blocks numbers are right within ±. */
+  estimates() {
+    const { session, s } = this.app;
+    const steps = session.summary(s).processes.map((/** @type {any} */ p) => p.memorySampleBytes);
+    const most = Math.max(0, ...steps);
+    if (!most) return null;
+    return el(
+      "p.notice",
+      null,
+      `Blocks were sampled every ${formatValue(most, "bytes")}: these are estimates, right within ± in 19 of 20 cases.`,
+    );
   }
 
   // ---- the curve ----
@@ -393,12 +414,16 @@ export class MemoryView {
     const { peak } = session.memoryMetrics(s);
     if (!peak) return [];
     const table = session.lineTable(s, peak);
+    const errors = peak.error === null ? null : session.lineTable(s, { id: peak.error });
     this.top = Array.from({ length: table.length }, (_, i) => i)
       .filter((i) => table.self[i] > 0)
       .sort((a, b) => table.self[b] - table.self[a])
       .slice(0, SHOWN_LINES);
     if (!this.top.length) return [];
     const most = table.self[this.top[0]];
+    /** @type {Map<number, number>} */
+    const squares = new Map();
+    for (let i = 0; i < (errors?.length ?? 0); i++) squares.set(errors.func[i], errors.self[i]);
     const name = (/** @type {number} */ func) => {
       const text = session.label(func).slice(0, 200);
       const go = (/** @type {Event} */ event) => {
@@ -418,9 +443,10 @@ export class MemoryView {
       el("h2", null, "Lines that held the most at the peak"),
       plainTable(
         "Lines at the peak",
-        [".num own", ".num %", ".num total", "line", ".wide "],
+        [".num own", ...(errors ? [".num ±"] : []), ".num %", ".num total", "line", ".wide "],
         this.top.map((i) => [
           formatValue(table.self[i], "bytes"),
+          ...(errors ? [formatValue(errorBytes(squares.get(table.func[i]) ?? 0), "bytes")] : []),
           formatShare(table.self[i], table.sum),
           formatValue(table.total[i], "bytes"),
           name(table.func[i]),

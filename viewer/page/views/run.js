@@ -190,12 +190,18 @@ export class RunView {
 }
 
 /** @param {any} p */
+function memoryOf(p) {
+  if (p.memorySampleBytes) return `memory, sampled every ${formatValue(p.memorySampleBytes, "bytes")}`;
+  return p.memoryPython ? "memory" : "memory of the C library";
+}
+
+/** @param {any} p */
 function collected(p) {
   if (!p.profiled && !p.sampled && !p.memory) return "nothing: no agent for this Python";
   const words = [];
   if (p.calls) words.push(p.cCalls ? "every call, C calls too" : "every call");
   if (p.lines) words.push("lines");
-  if (p.memory) words.push(p.memoryPython ? "memory" : "memory of the C library");
+  if (p.memory) words.push(memoryOf(p));
   if (p.sampled)
     words.push(
       `${formatCount(p.sampled.samples)} samples (${p.sampled.mode}${p.sampled.intervalNs ? `, every ${formatTime(p.sampled.intervalNs)}` : ""})`,
