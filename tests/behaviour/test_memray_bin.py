@@ -127,3 +127,48 @@ def test_refused(tmp_path, bytes_, status, words):
     done = fathom("report", tmp_path / "x.bin")
     assert done.returncode == status and words in done.stderr.decode(), done
     assert done.stderr.count(b"\n") == 1
+
+
+# ---- every way out ----
+
+def without_stack(metric: str, folder: Path) -> int:
+    """Bytes of no Python function."""
+    run("convert", MEMRAY / "v13-3.15.bin", "-o", folder / "all.csv", "--metric", metric)
+    with open(folder / "all.csv", newline="") as file:
+        return sum(int(row["size"]) for row in csv.DictReader(file) if not row["stack_trace"])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("out", ["x.fathom", "x.collapsed", "x.speedscope.json", "x.pprof", "x.csv", "callgrind.out.x"])
+def test_written_again(out, metric, tmp_path):
+    """What is written of a .bin has the sum that memray says."""
+    bytes_ = said("v13-3.15")[metric]["bytes"]
+    file = tmp_path / out
+    run("convert", MEMRAY / "v13-3.15.bin", "-o", file, *([] if out == "x.fathom" else ["--metric", metric]))
+    if out == "x.collapsed":
+        assert sum(int(line.rsplit(" ", 1)[1]) for line in file.read_text().splitlines()) == bytes_
+    elif out == "x.speedscope.json":
+        assert sum(sum(profile["weights"]) for profile in json.loads(file.read_text())["profiles"]) == bytes_
+    elif out == "callgrind.out.x":  # has functions alone
+        sums = [line.split()[1] for line in file.read_text().splitlines() if line.startswith(("summary:", "totals:"))]
+        assert int(sums[-1]) == bytes_ - without_stack(metric, tmp_path)
+    elif out == "x.csv":  # no CSV says of which instant it is: it is taken for the peak
+        assert rows(file, "peak", tmp_path)[1][0] == bytes_
+    elif (out, metric) != ("x.pprof", "temporary"):  # pprof's heap has no place for these
+        assert rows(file, metric, tmp_path)[1][0] == bytes_
+
+
+@pytest.mark.parametrize("part", ["summary", "functions", "tree", "lines", "leaks", "temporaries", "stats", "threads", "processes"])
+@pytest.mark.parametrize("name", FILES)
+def test_every_report(name, part):
+    text = run("report", f"--memory={part}", MEMRAY / f"{name}.bin")
+    assert text.count("\n") > 4
+    json.loads(run("report", f"--memory={part}", "--json", MEMRAY / f"{name}.bin"))
+    run("report", f"--memory={part}", "--csv", MEMRAY / f"{name}.bin")
+
+
+def test_the_page_of_it(tmp_path):
+    run("view", MEMRAY / "v11.bin", "-o", tmp_path / "x.html")
+    assert (tmp_path / "x.html").stat().st_size > 100_000
+    run("graph", MEMRAY / "v11.bin", "-o", tmp_path / "x.dot")
+    run("plot", MEMRAY / "v11.bin", "-o", tmp_path / "x.svg")

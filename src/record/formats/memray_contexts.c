@@ -16,6 +16,7 @@ void fm_memray_contexts_init(struct fm_memray_contexts *c, struct fm_memray_heap
                              struct fm_budget *budget)
 {
     *c = (struct fm_memray_contexts){ .heap = heap, .budget = budget, .p = fm_profile_new() };
+    c->recent = fm_calloc(FM_MEMRAY_RECENT, sizeof *c->recent);
     fm_vec_push(&c->all, (struct fm_memray_context){ 0 });
 }
 
@@ -32,6 +33,7 @@ void fm_memray_contexts_release(struct fm_memray_contexts *c)
     fm_map_release(&c->frame_index);
     fm_map_release(&c->code_index);
     fm_map_release(&c->thread_index);
+    free(c->recent);
 }
 
 /* ---- while reading ---- */
@@ -86,8 +88,7 @@ uint32_t fm_memray_child_slowly(struct fm_memray_contexts *c, uint32_t context, 
             return FM_NONE;
         make_context(c, context, frame, c->all.data[context].thread);
     }
-    c->all.data[context].last_child = child;
-    c->all.data[context].last_key = key;
+    *fm_memray_recent_of(c, context, key) = (struct fm_memray_recent){ key, context, child };
     return child;
 }
 

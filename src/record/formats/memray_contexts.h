@@ -22,8 +22,13 @@ struct fm_memray_context {
     uint32_t parent; /* 0 of a thread */
     uint32_t frame;
     uint32_t thread;
-    uint32_t last_child; /* and the frame of it: nearly always what is called next, too */
-    uint64_t last_key;
+};
+
+/* What was called last, by context and frame mixed: nearly always it is what is called next, too. */
+#define FM_MEMRAY_RECENT 4096
+struct fm_memray_recent {
+    uint64_t key;
+    uint32_t context, child; /* child 0: none */
 };
 
 struct fm_memray_thread {
@@ -51,6 +56,7 @@ struct fm_memray_contexts {
     FM_VEC(struct fm_memray_code) codes;
     struct fm_buffer tables;
     struct fm_map children, frame_index, code_index, thread_index;
+    struct fm_memray_recent *recent; /* FM_MEMRAY_RECENT */
     enum fm_table_kind table_kind;
     bool lines_are_defined; /* an older file: the key of a frame is the number of its code */
 };
@@ -63,13 +69,21 @@ void fm_memray_contexts_release(struct fm_memray_contexts *c);
 
 uint32_t fm_memray_thread(struct fm_memray_contexts *c, uint64_t tid);
 
+static inline struct fm_memray_recent *fm_memray_recent_of(struct fm_memray_contexts *c,
+                                                           uint32_t context, uint64_t key)
+{
+    uint64_t mixed = (key ^ (uint64_t)context << 20) * 0x9e3779b97f4a7c15u;
+    return &c->recent[mixed >> 52];
+}
+_Static_assert(FM_MEMRAY_RECENT == 1 << (64 - 52), "as many as the bits that are left");
+
 /* What `context` is calling. */
 uint32_t fm_memray_child_slowly(struct fm_memray_contexts *c, uint32_t context, uint64_t key);
 static inline uint32_t fm_memray_child(struct fm_memray_contexts *c, uint32_t context, uint64_t key)
 {
-    const struct fm_memray_context *known = &c->all.data[context];
-    if (known->last_child && known->last_key == key)
-        return known->last_child;
+    const struct fm_memray_recent *known = fm_memray_recent_of(c, context, key);
+    if (known->context == context && known->key == key && known->child)
+        return known->child;
     return fm_memray_child_slowly(c, context, key);
 }
 
