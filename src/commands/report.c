@@ -241,6 +241,8 @@ static void print_memory(const struct fm_report *r, const struct fm_report_optio
         fm_report_memory_stats(r);
     else if (o->part == FM_PART_REGIONS)
         fm_report_regions(r);
+    else if (o->part == FM_PART_RESIDENT)
+        fm_report_memory_resident(r);
     else if (o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES)
         fm_report_memory_edges(r, o->part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES);
     else if (fm_part_is_of_lines(o->part))
@@ -342,6 +344,12 @@ static int choose_memory(struct subject *s, struct fm_report_options *o, struct 
     if (o->at_said && o->at == FM_AT_TIME &&
         fm_report_moment_show(&o->moment, s->p, o->files[0], &s->from, &s->to, err) < 0)
         return err->status;
+    if (o->part == FM_PART_RESIDENT && !s->p->memory.residents.len)
+        return fm_error_set(
+            err, FM_UNSUPPORTED,
+            "nobody looked into the resident memory of %s: that is done while `fathom "
+            "run --memory` runs, if it runs for some tens of milliseconds",
+            o->files[0]);
     s->origin = fm_profile_shed_time(s->p, o->rows);
     return fm_report_options_settle(o, false, err);
 }

@@ -31,7 +31,8 @@ static const char help[] =
     "Where memory was recorded:\n"
     "      --memory[=WHAT]   who allocated what was alive at the peak. WHAT is summary (lines),\n"
     "                        functions, types, tree, lines (with their source), leaks,\n"
-    "                        temporaries, stats, regions, threads or processes; goes with --callers, …\n"
+    "                        temporaries, stats, regions, resident (what resident memory was\n"
+    "                        made of), threads or processes; goes with --callers, …\n"
     "      --at WHEN         instead of the peak: end (what was never freed), all (everything\n"
     "                        that was allocated), temporary (what was freed at once), together\n"
     "                        (when all processes had most: the default where there are several);\n"
@@ -287,6 +288,7 @@ static int take_memory(struct fm_report_options *o, const char *text, struct fm_
         { "temporaries", FM_PART_FUNCTIONS, FM_ROWS_LINES, FM_AT_TEMPORARY },
         { "stats", FM_PART_STATS, FM_ROWS_LINES, FM_INSTANTS },
         { "regions", FM_PART_REGIONS, FM_ROWS_LINES, FM_INSTANTS },
+        { "resident", FM_PART_RESIDENT, FM_ROWS_LINES, FM_INSTANTS },
         { "threads", FM_PART_THREADS, FM_ROWS_LINES, FM_INSTANTS },
         { "processes", FM_PART_PROCESSES, FM_ROWS_LINES, FM_INSTANTS },
     };
@@ -308,7 +310,7 @@ static int take_memory(struct fm_report_options *o, const char *text, struct fm_
         return 0;
     return fm_error_set(err, FM_USAGE,
                         "--memory= is summary, functions, types, tree, lines, leaks, temporaries, "
-                        "stats, regions, threads or processes, not \"%s\"",
+                        "stats, regions, resident, threads or processes, not \"%s\"",
                         text);
 }
 

@@ -102,10 +102,10 @@ class Store:
         (magic, version, self.flags, self.pid, self.parent, self.inherited, count, self.start, _,
          self.end) = struct.unpack_from("<8s6I3Q", data)
         assert magic == b"FATHOMHP" and version == 3
-        self.used = struct.unpack_from("<6Q", data, 56)
-        self.lost = struct.unpack_from("<4Q", data, 104)
-        self.own, = struct.unpack_from("<Q", data, 136)
-        self.peak, _, self.epoch, self.rising = struct.unpack_from("<qqII", data, 168)
+        self.used = struct.unpack_from("<7Q", data, 56)
+        self.lost = struct.unpack_from("<4Q", data, 112)
+        self.own, = struct.unpack_from("<Q", data, 144)
+        self.peak, _, self.epoch, self.rising = struct.unpack_from("<qqII", data, 176)
         counters = f"<qqQ{SIZES}Q{LIVES}Q{len(KINDS)}Q{len(KINDS)}Q"
         self.live = self.live_blocks = 0
         self.kinds = {name: (0, 0) for name in KINDS}
@@ -120,7 +120,7 @@ class Store:
                                  self.kinds[name][1] + kinds[i + len(KINDS)])
                           for i, name in enumerate(KINDS)}
         pieces = (320 + 2 * struct.calcsize(counters) + 63) // 64 * 64
-        self.arrays = [bytearray() for _ in range(6)]
+        self.arrays = [bytearray() for _ in range(7)]
         for i in range(count):
             array, _, at, offset, size = struct.unpack_from("<IIQQQ", data, pieces + 32 * i)
             self.arrays[array] += bytes(max(0, offset + size - len(self.arrays[array])))

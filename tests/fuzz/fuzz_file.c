@@ -132,6 +132,8 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     SEED(&b, FM_BLOCK_LINE_STATES, "\0\1\12" "\1\6\2\2\4\0\0\2\0\2");
     SEED(&b, FM_BLOCK_SPOTS, "\0\2\10" "\3\0\0\1\5\5\5\6\1\2\4\3\2\2\4\4");
     SEED(&b, FM_BLOCK_WAITS, "\0\2\7" "\3\3\0\0\5\5\2\5\1\0\2\2\4\4");
+    SEED(&b, FM_BLOCK_RESIDENTS, "\0\1\17" "\1\0\7\66\4\2\2\4\4\2\2\4\4\2\2");
+    SEED(&b, FM_BLOCK_RESERVES, "\0\1\5" "\1\0\1\10\4");
     SEED(&b, FM_BLOCK_SOURCES, "\0\1\3" "\1\1\2");
     SEED(&b, FM_BLOCK_NOTES, "\0\1\4" "\1\1\5\2");
     SEED(&b, FM_BLOCK_HISTORIES, "\0\1\4" "\1\5\100\3");

@@ -802,6 +802,45 @@ static void test_sample_nonsense(void **state)
 }
 
 /* A recording without samples does not pay for them: what it is made of is as in version 1.1. */
+/* What resident memory was made of comes back; the rest is what is missing to the sum. */
+static void test_residents(void **state)
+{
+    (void)state;
+    struct fm_profile *p = fm_profile_new();
+    struct fm_error err = FM_ERROR_INIT;
+    uint32_t process = fm_profile_process(p, &(struct fm_process){ .pid = 7 });
+    struct fm_resident resident = {
+        .process = process, .when = FM_RESIDENT_LAST, .at_ns = 123, .rss = 1000, .untouched = 77
+    };
+    for (int i = 0; i < FM_RESIDENT_REST; i++)
+        resident.parts[i] = 100 * (i + 1);
+    fm_vec_push(&p->memory.residents, resident);
+    struct fm_reserve reserve = { process, FM_RESIDENT_LAST,
+                                  fm_profile_string(p, "/lib/libpool.so"), 5000, 400 };
+    fm_vec_push(&p->memory.reserves, reserve);
+    size_t len;
+    fm_autofree uint8_t *bytes = save(p, &len);
+    struct fm_profile *read = fm_file_load(bytes, len, "x", &err);
+    assert_non_null(read);
+    assert_int_equal(read->memory.residents.len, 1);
+    const struct fm_resident *back = &read->memory.residents.data[0];
+    assert_int_equal(back->process, 0);
+    assert_int_equal(back->when, FM_RESIDENT_LAST);
+    assert_int_equal(back->at_ns, 123);
+    assert_int_equal(back->rss, 1000);
+    assert_int_equal(back->untouched, 77);
+    for (int i = 0; i < FM_RESIDENT_REST; i++)
+        assert_int_equal(back->parts[i], 100 * (i + 1));
+    assert_int_equal(back->parts[FM_RESIDENT_REST], 1000 - 5500); /* 100 + … + 1,000 */
+    assert_int_equal(read->memory.reserves.len, 1);
+    assert_string_equal(fm_profile_text(read, read->memory.reserves.data[0].library),
+                        "/lib/libpool.so");
+    assert_int_equal(read->memory.reserves.data[0].reserved, 5000);
+    assert_int_equal(read->memory.reserves.data[0].resident, 400);
+    fm_profile_free(read);
+    fm_profile_free(p);
+}
+
 static void test_no_samples_no_bytes(void **state)
 {
     (void)state;
@@ -917,6 +956,7 @@ int main(void)
         cmocka_unit_test(test_line_nonsense),
         cmocka_unit_test(test_sample_bytes),
         cmocka_unit_test(test_sample_nonsense),
+        cmocka_unit_test(test_residents),
         cmocka_unit_test(test_no_samples_no_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

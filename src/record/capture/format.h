@@ -27,8 +27,8 @@
  * columns of processes); 3: source text in blocks of its own (21), a column of processes; 4: one
  * more of these, the run;
  * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes);
- * 6: memory over time (blocks 26 to 28), regions (block 29, a column of marks), sampled memory (a
- * column of processes, metrics of errors) */
+ * 6: memory over time (blocks 26 to 28), regions (block 29, a column of marks), what resident memory is
+ * made of (30, 31), sampled memory (a column of processes, metrics of errors) */
 #define FM_FILE_MINOR 6
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
@@ -95,11 +95,15 @@ enum fm_block_type {
                                       signed, row of HISTORY_CONTEXTS − that of the row before,
                                       signed, then signed: bytes, blocks */
     FM_BLOCK_REGIONS =
-        29,         /* table: process + 1 or 0, row of the region around it + 1 or 0, name str,
+        29, /* table: process + 1 or 0, row of the region around it + 1 or 0, name str,
                               then signed: times entered, visits open at the end, ns, suspended ns,
                               min ns, max ns; then 1 if memory is known, and signed: bytes allocated,
                               freed, the most above the beginning of a visit */
-    FM_BLOCK_TYPES, /* a type below this is known to this version */
+    FM_BLOCK_RESIDENTS = 30, /* table: process + 1 or 0, when, ns, then signed bytes: resident,
+                                untouched, and the parts in the order of model/memory.h */
+    FM_BLOCK_RESERVES = 31,  /* table: process + 1 or 0, when, library str, then signed bytes:
+                                reserved, resident */
+    FM_BLOCK_TYPES,          /* a type below this is known to this version */
 };
 
 #endif

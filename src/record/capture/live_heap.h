@@ -112,7 +112,33 @@ enum fm_heap_array {
     FM_HEAP_THREADS,  /* struct fm_heap_thread[] */
     FM_HEAP_SHARES,   /* struct fm_heap_share[], by account */
     FM_HEAP_ERRORS,   /* struct fm_heap_error[], by account: of sampled blocks */
+    FM_HEAP_RANGES,   /* struct fm_heap_range[]: changed in place, from 0 on */
     FM_HEAP_ARRAYS,
+};
+
+/* Whose addresses are whose, for an account of resident memory. */
+enum fm_heap_range_kind {
+    FM_HEAP_RANGE_NONE,
+    FM_HEAP_RANGE_MAPPING,      /* an mmap that counts as a block of its own; `by`: its caller */
+    FM_HEAP_RANGE_RESERVED,     /* one that does not: PROT_NONE, or MAP_NORESERVE */
+    FM_HEAP_RANGE_STACK,        /* of a thread; `by`: its number */
+    FM_HEAP_RANGE_ARENA,        /* of Python's small blocks */
+    FM_HEAP_RANGE_PYTHON_BLOCK, /* FM_HEAP_LARGE_BYTES or more */
+    FM_HEAP_RANGE_C_BLOCK,      /* … */
+};
+
+#define FM_HEAP_LARGE_BYTES (256 << 10)
+
+struct fm_heap_range {
+    uint64_t start, bytes; /* addresses; 0: none */
+    uint64_t by;
+    uint32_t kind, reserved;
+};
+
+/* Memory of Fathom's own in the process: as much of it as there is room for. */
+#define FM_HEAP_OWN_RANGES 64
+struct fm_heap_own_range {
+    uint64_t start, end;
 };
 
 struct fm_heap_piece {
@@ -160,6 +186,9 @@ struct fm_heap_header {
     struct fm_heap_half halves[FM_HEAP_WORLDS];
     _Alignas(64) struct fm_heap_counters worlds[FM_HEAP_WORLDS];
     _Alignas(64) struct fm_heap_piece pieces[FM_HEAP_PIECES];
+    int64_t python_large; /* of what is alive of Python's: in none of its pools */
+    int64_t mapped;       /* of what is alive of C's: mappings */
+    struct fm_heap_own_range own[FM_HEAP_OWN_RANGES];
 };
 
 _Static_assert(sizeof(struct fm_heap_header) <= FM_HEAP_HEADER_BYTES, "it fits");

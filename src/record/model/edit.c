@@ -40,6 +40,8 @@ static struct fm_profile *copy_without_nodes(const struct fm_profile *p)
     VEC_COPY(&copy->memory.points, &p->memory.points);
     VEC_COPY(&copy->memory.marks, &p->memory.marks);
     VEC_COPY(&copy->regions.rows, &p->regions.rows);
+    VEC_COPY(&copy->memory.residents, &p->memory.residents);
+    VEC_COPY(&copy->memory.reserves, &p->memory.reserves);
     for (size_t i = 0; i < p->threads.len; i++)
         fm_profile_thread(copy, &p->threads.data[i]);
     if (p->flat) {
@@ -118,6 +120,17 @@ static void copy_memory(struct fm_profile *to, const struct fm_profile *from,
         mark.process = moved_process(mark.process, first_process);
         mark.name = fm_profile_string_of(to, from, mark.name);
         fm_vec_push(&to->memory.marks, mark);
+    }
+    for (size_t i = 0; i < from->memory.residents.len; i++) {
+        struct fm_resident resident = from->memory.residents.data[i];
+        resident.process = moved_process(resident.process, first_process);
+        fm_vec_push(&to->memory.residents, resident);
+    }
+    for (size_t i = 0; i < from->memory.reserves.len; i++) {
+        struct fm_reserve reserve = from->memory.reserves.data[i];
+        reserve.process = moved_process(reserve.process, first_process);
+        reserve.library = fm_profile_string_of(to, from, reserve.library);
+        fm_vec_push(&to->memory.reserves, reserve);
     }
 }
 

@@ -409,6 +409,10 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
         return fm_load_history_contexts(l, &c);
     case FM_BLOCK_HISTORY_CHANGES:
         return fm_load_history_changes(l, &c);
+    case FM_BLOCK_RESIDENTS:
+        return fm_load_residents(l, &c);
+    case FM_BLOCK_RESERVES:
+        return fm_load_reserves(l, &c);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;

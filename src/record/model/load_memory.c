@@ -90,3 +90,47 @@ bool fm_load_memory_marks(struct fm_loader *l, struct fm_cursor *c)
     }
     return true;
 }
+
+/* What a later version divides further is, here, part of the rest. */
+bool fm_load_residents(struct fm_loader *l, struct fm_cursor *c)
+{
+    enum { FIRST_PART = 5 };
+    if (!fm_loader_table(l, c) || l->table.width < FIRST_PART)
+        return false;
+    for (uint32_t i = 0; i < l->table.rows; i++) {
+        struct fm_resident resident = {
+            .process = fm_loader_row_process(l, i),
+            .when = fm_loader_cell32(l, i, 1),
+            .at_ns = fm_loader_cell(l, i, 2),
+            .rss = fm_loader_signed(l, i, 3),
+            .untouched = fm_loader_signed(l, i, 4),
+        };
+        int64_t known = 0;
+        for (uint32_t part = 0; part < FM_RESIDENT_REST; part++) {
+            resident.parts[part] = fm_loader_signed(l, i, FIRST_PART + part);
+            known = fm_sum(known, resident.parts[part]);
+        }
+        resident.parts[FM_RESIDENT_REST] = fm_sum(resident.rss, known == INT64_MIN ? 0 : -known);
+        if (resident.when < FM_RESIDENT_WHENS)
+            fm_vec_push(&l->p->memory.residents, resident);
+    }
+    return true;
+}
+
+bool fm_load_reserves(struct fm_loader *l, struct fm_cursor *c)
+{
+    if (!fm_loader_table(l, c) || l->table.width < 5)
+        return false;
+    for (uint32_t i = 0; i < l->table.rows; i++) {
+        struct fm_reserve reserve = {
+            .process = fm_loader_row_process(l, i),
+            .when = fm_loader_cell32(l, i, 1),
+            .library = fm_loader_string(l, fm_loader_cell(l, i, 2)),
+            .reserved = fm_loader_signed(l, i, 3),
+            .resident = fm_loader_signed(l, i, 4),
+        };
+        if (reserve.when < FM_RESIDENT_WHENS)
+            fm_vec_push(&l->p->memory.reserves, reserve);
+    }
+    return true;
+}

@@ -62,6 +62,8 @@ bool fm_load_regions(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_histories(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_history_contexts(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_history_changes(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_residents(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_reserves(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_spots(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_waits(struct fm_loader *l, struct fm_cursor *c);
 

@@ -49,7 +49,54 @@ struct fm_memory_mark {
 
 #define FM_MARK_NO_LEVEL UINT32_MAX
 
+/* What the resident memory of a process was made of, at an instant; the order is that of the file. */
+/* clang-format off */
+#define FM_RESIDENT_LIST(X)                                                                        \
+    X(PYTHON,   "python",   "alive: Python's blocks")                                              \
+    X(C,        "c",        "alive: C's blocks")                                                   \
+    X(MAPPINGS, "mappings", "alive: mappings")                                                     \
+    X(PYMALLOC, "pymalloc", "Python's allocator: free blocks and pools, rounding")                 \
+    X(MALLOC,   "malloc",   "C's allocator: free chunks, headers; what it never gave out")         \
+    X(RESERVED, "reserved", "allocators of libraries")                                             \
+    X(FILES,    "files",    "code, data and files")                                                \
+    X(STACKS,   "stacks",   "stacks")                                                              \
+    X(SHARED,   "shared",   "shared memory")                                                       \
+    X(OWN,      "own",      "Fathom's own")                                                        \
+    X(REST,     "rest",     "not explained")
+/* clang-format on */
+
+enum fm_resident_part {
+#define X(name, key, title) FM_RESIDENT_##name,
+    FM_RESIDENT_LIST(X)
+#undef X
+        FM_RESIDENT_PARTS,
+};
+
+enum fm_resident_when { FM_RESIDENT_HIGHEST, FM_RESIDENT_LAST, FM_RESIDENT_WHENS };
+
+struct fm_resident {
+    uint32_t process;
+    uint32_t when;                    /* enum fm_resident_when: of those that were looked at so */
+    uint64_t at_ns;                   /* CLOCK_MONOTONIC */
+    int64_t rss;                      /* the sum of the parts */
+    int64_t untouched;                /* allocated, but never touched: no part of it */
+    int64_t parts[FM_RESIDENT_PARTS]; /* bytes; the rest may be below 0 */
+};
+
+/* Addresses that a library took for an allocator of its own, at the same instant. */
+struct fm_reserve {
+    uint32_t process;
+    uint32_t when;
+    uint32_t library; /* string id: its file; 0: not known */
+    int64_t reserved, resident;
+};
+
+const char *fm_resident_title(enum fm_resident_part part);
+const char *fm_resident_key(enum fm_resident_part part); /* of JSON and CSV */
+
 struct fm_memory {
+    FM_VEC(struct fm_resident) residents;
+    FM_VEC(struct fm_reserve) reserves;
     FM_VEC(struct fm_heap_count) counts;
     FM_VEC(struct fm_memory_point) points; /* of each process in order of time */
     FM_VEC(struct fm_memory_mark) marks;

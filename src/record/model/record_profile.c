@@ -361,6 +361,28 @@ static void append_histories(struct append *a)
     }
 }
 
+/* What resident memory was made of. */
+static void append_residents(struct append *a)
+{
+    const struct fm_memory *memory = &a->p->memory;
+    for (size_t i = 0; i < memory->residents.len; i++) {
+        const struct fm_resident *resident = &memory->residents.data[i];
+        uint64_t cells[5 + FM_RESIDENT_REST] = { process_number(a, resident->process),
+                                                 resident->when, resident->at_ns,
+                                                 fm_zigzag(resident->rss),
+                                                 fm_zigzag(resident->untouched) };
+        for (int part = 0; part < FM_RESIDENT_REST; part++)
+            cells[5 + part] = fm_zigzag(resident->parts[part]);
+        fm_recorder_row(a->r, FM_TABLE_RESIDENTS, cells, FM_COUNT(cells));
+    }
+    for (size_t i = 0; i < memory->reserves.len; i++) {
+        const struct fm_reserve *reserve = &memory->reserves.data[i];
+        FM_RECORDER_ROW(a->r, FM_TABLE_RESERVES, process_number(a, reserve->process), reserve->when,
+                        string_number(a, reserve->library), fm_zigzag(reserve->reserved),
+                        fm_zigzag(reserve->resident));
+    }
+}
+
 /* The text of a file that two recordings share is kept once; two states of it are kept both. */
 static void append_sources(struct append *a)
 {
@@ -397,6 +419,7 @@ void fm_recorder_profile(struct fm_recorder *r, const struct fm_profile *p)
     append_memory(&a);
     append_regions(&a);
     append_histories(&a);
+    append_residents(&a);
     append_sources(&a);
     free(a.strings);
     free(a.functions);

@@ -316,6 +316,7 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
         break;
     case FM_PART_SOURCE: /* plain text only */
     case FM_PART_STATS:  /* of memory: memory_csv.c */
+    case FM_PART_RESIDENT:
         break;
     case FM_PART_REGIONS:
         fm_csv_put_regions(r);

@@ -165,6 +165,8 @@ void fm_report_memory_csv(const struct fm_report *r, enum fm_part part)
         put_stats(r);
     else if (part == FM_PART_REGIONS)
         fm_csv_put_regions(r);
+    else if (part == FM_PART_RESIDENT)
+        fm_report_memory_resident_csv(r);
     else if (fm_part_is_of_lines(part))
         put_lines(r);
     else

@@ -246,6 +246,8 @@ void fm_report_memory_json(const struct fm_report *r, enum fm_part part)
         begin_list(&out, "regions");
         fm_json_add_regions(&out, r);
         fm_buffer_add_char(&out, ']');
+    } else if (part == FM_PART_RESIDENT) {
+        fm_report_memory_resident_json(r, &out);
     } else if (part == FM_PART_TREE || part == FM_PART_THREADS || part == FM_PART_PROCESSES) {
         begin_list(&out, part == FM_PART_TREE      ? "tree"
                          : part == FM_PART_THREADS ? "threads"

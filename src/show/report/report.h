@@ -75,6 +75,9 @@ void fm_report_memory_lines(const struct fm_report *r);
 void fm_report_memory_threads(const struct fm_report *r);
 void fm_report_memory_processes(const struct fm_report *r);
 void fm_report_memory_stats(const struct fm_report *r);
+void fm_report_memory_resident(const struct fm_report *r);
+void fm_report_memory_resident_json(const struct fm_report *r, struct fm_buffer *out);
+void fm_report_memory_resident_csv(const struct fm_report *r);
 
 /* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_combine). */
 void fm_report_classic(const struct fm_report *r);
@@ -91,6 +94,7 @@ enum fm_part {
     FM_PART_SOURCE,
     FM_PART_STATS, /* of memory */
     FM_PART_REGIONS,
+    FM_PART_RESIDENT, /* of memory */
     FM_PART_STATES,
     FM_PART_WAITS,
     FM_PART_SPOTS,

@@ -11,6 +11,7 @@
 #include "target/heap/alone.h"
 #include "target/heap/blocks.h"
 #include "target/heap/context.h"
+#include "target/heap/ranges.h"
 #include "target/heap/sampled.h"
 
 #define SHARDS       64
@@ -86,6 +87,7 @@ static inline bool record_put(bool alone, struct fm_heap_block block, struct fm_
     bool ok = fm_blocks_put(&shards[shard].blocks, block, ret_old);
     if (!alone)
         fm_heap_lock_give(&shards[shard].lock);
+    fm_ranges_block_begins(FM_HEAP_RANGE_C_BLOCK, (const void *)block.address, block.bytes);
     if (FM_UNLIKELY(!ok))
         fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
     return ok;
@@ -99,6 +101,7 @@ static inline struct fm_heap_block record_take(bool alone, const void *block)
     struct fm_heap_block found = fm_blocks_take(&shards[shard].blocks, (uintptr_t)block);
     if (!alone)
         fm_heap_lock_give(&shards[shard].lock);
+    fm_ranges_block_ends(found.address, found.bytes);
     return found;
 }
 

@@ -12,6 +12,7 @@
 #include "target/heap/mappings.h"
 #include "target/heap/nodes.h"
 #include "target/heap/python_world.h"
+#include "target/heap/ranges.h"
 #include "target/heap/sampled.h"
 #include "target/heap/stretch.h"
 #include "target/heap/threads.h"
@@ -20,6 +21,7 @@
 /* What is alive when a process forks; its header is the parent's afterwards. */
 static struct {
     int64_t live[FM_HEAP_WORLDS], blocks[FM_HEAP_WORLDS];
+    int64_t python_large, mapped;
 } at_fork;
 
 /* The words of the page: `fm_heap.here`, and whether this is not a child with its own memory. */
@@ -37,12 +39,14 @@ static void hold_all(void)
     fm_codes_hold();
     fm_mappings_hold();
     fm_sampled_hold();
+    fm_ranges_hold();
     fm_heap_store_hold();
 }
 
 static void release_all(void)
 {
     fm_heap_store_release();
+    fm_ranges_release();
     fm_sampled_release();
     fm_mappings_release();
     fm_codes_release();
@@ -64,6 +68,8 @@ static void before(void)
         at_fork.live[i] = fm_heap.header->worlds[i].live;
         at_fork.blocks[i] = fm_heap.header->worlds[i].live_blocks;
     }
+    at_fork.python_large = fm_heap.header->python_large;
+    at_fork.mapped = fm_heap.header->mapped;
 }
 
 static void release(void)
@@ -123,6 +129,10 @@ static bool begin_inherited(void)
         fm_heap.inherited_account[i] = number;
         h->peak += at_fork.live[i];
     }
+    h->python_large = at_fork.python_large;
+    h->mapped = at_fork.mapped;
+    fm_heap_own_retell();
+    fm_ranges_retell();
     fm_heap.inherited = h->inherited;
     if (fm_heap.sample_bytes && node)
         fm_sampled_inherit();

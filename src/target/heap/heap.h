@@ -143,6 +143,9 @@ void *fm_heap_mmap(void *address, size_t bytes, int protection, int flags, int f
 void *fm_heap_map(size_t bytes);
 void fm_heap_unmap(void *memory, size_t bytes);
 
+/* In a child: where that is, in its own store. */
+void fm_heap_own_retell(void);
+
 /* A lock for rare work; never held while the program's code runs. */
 typedef struct {
     int held;

@@ -18,6 +18,71 @@ void *fm_heap_mmap(void *address, size_t bytes, int protection, int flags, int f
     return (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, at); /* NOLINT */
 }
 
+/* Where our memory is. Mappings that touch are one, as the kernel has them; what finds no place is not
+ * told. */
+static struct {
+    struct fm_heap_own_range all[FM_HEAP_OWN_RANGES];
+    fm_heap_lock lock;
+} own;
+
+static void own_tell(int i)
+{
+    fm_heap.header->own[i] = own.all[i];
+}
+
+static void own_add(uintptr_t start, uintptr_t end)
+{
+    int found = -1;
+    fm_heap_lock_take(&own.lock);
+    for (int i = 0; i < FM_HEAP_OWN_RANGES && found < 0; i++)
+        if (own.all[i].start && (own.all[i].start == end || own.all[i].end == start))
+            found = i;
+    for (int i = 0; i < FM_HEAP_OWN_RANGES && found < 0; i++)
+        if (!own.all[i].start)
+            found = i;
+    if (found >= 0) {
+        struct fm_heap_own_range *range = &own.all[found];
+        if (!range->start)
+            *range = (struct fm_heap_own_range){ start, end };
+        else if (range->start == end)
+            range->start = start;
+        else
+            range->end = end;
+        own_tell(found);
+    }
+    fm_heap_lock_give(&own.lock);
+}
+
+/* What is behind a hole becomes a range of its own, or is not told. */
+static void own_remove(uintptr_t start, uintptr_t end)
+{
+    uintptr_t behind = 0;
+    fm_heap_lock_take(&own.lock);
+    for (int i = 0; i < FM_HEAP_OWN_RANGES; i++) {
+        struct fm_heap_own_range *range = &own.all[i];
+        if (start < range->start || end > range->end || !range->start)
+            continue;
+        if (range->start == start) {
+            range->start = end < range->end ? end : 0;
+        } else {
+            behind = end < range->end ? range->end : 0;
+            range->end = start;
+        }
+        own_tell(i);
+        break;
+    }
+    fm_heap_lock_give(&own.lock);
+    if (behind)
+        own_add(end, behind);
+}
+
+void fm_heap_own_retell(void)
+{
+    own.lock = (fm_heap_lock){ 0 }; /* a thread that is not here may have had it */
+    for (int i = 0; i < FM_HEAP_OWN_RANGES; i++)
+        own_tell(i);
+}
+
 void *fm_heap_map(size_t bytes)
 {
     int saved_errno = errno;
@@ -27,12 +92,14 @@ void *fm_heap_map(size_t bytes)
     if (p == MAP_FAILED)
         return NULL;
     __atomic_add_fetch(&fm_heap.header->own_bytes, bytes, __ATOMIC_RELAXED);
+    own_add((uintptr_t)p, (uintptr_t)p + ((bytes + 4095) & ~(size_t)4095));
     return p;
 }
 
 void fm_heap_unmap(void *memory, size_t bytes)
 {
     int saved_errno = errno;
+    own_remove((uintptr_t)memory, (uintptr_t)memory + ((bytes + 4095) & ~(size_t)4095));
     syscall(SYS_munmap, memory, bytes);
     errno = saved_errno;
 }

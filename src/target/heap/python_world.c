@@ -9,6 +9,7 @@
 #include "target/heap/context.h"
 #include "target/heap/event.h"
 #include "target/heap/pools.h"
+#include "target/heap/ranges.h"
 #include "target/heap/sampled.h"
 #include "target/heap/watched.h"
 
@@ -47,6 +48,8 @@ static inline uint64_t record_put(void *block, size_t bytes, uint32_t account, u
     if (!fm_blocks_put(
             &large, (struct fm_heap_block){ address, fm_record(account, 0, birth), bytes }, &old))
         fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
+    fm_ranges_block_begins(FM_HEAP_RANGE_PYTHON_BLOCK, block, bytes);
+    fm_heap.header->python_large += (int64_t)(bytes - (old.record ? old.bytes : 0));
     *ret_old_bytes = old.bytes;
     return old.record;
 }
@@ -64,6 +67,8 @@ static inline uint64_t record_take(const void *block, uint64_t *ret_bytes)
         return record;
     }
     struct fm_heap_block found = fm_blocks_take(&large, address);
+    fm_ranges_block_ends(address, found.bytes);
+    fm_heap.header->python_large -= (int64_t)found.bytes;
     *ret_bytes = found.bytes;
     return found.record;
 }
@@ -362,8 +367,10 @@ static void *arena_alloc(void *ctx, size_t bytes)
     fm_heap_busy = fm_heap.python ? 1 : 0;
     void *arena = arena_behind.alloc(arena_behind.ctx, bytes);
     fm_heap_busy = busy;
-    if (arena && fm_heap.header && fm_heap.python)
+    if (arena && fm_heap.header && fm_heap.python) {
         mark_arena(fm_pools_arena_begins, arena, bytes);
+        fm_ranges_add(FM_HEAP_RANGE_ARENA, (uintptr_t)arena, bytes, 0);
+    }
     return arena;
 }
 
@@ -384,8 +391,10 @@ static void arena_free(void *ctx, void *arena, size_t bytes)
     (void)ctx;
     int busy = fm_heap_busy;
     await_end_of_python();
-    if (fm_heap.header && fm_heap.python)
+    if (fm_heap.header && fm_heap.python) {
         mark_arena(fm_pools_arena_ends, arena, bytes);
+        fm_ranges_remove((uintptr_t)arena);
+    }
     fm_heap_busy = fm_heap.python ? 1 : 0;
     arena_behind.free(arena_behind.ctx, arena, bytes);
     fm_heap_busy = busy;

@@ -27,6 +27,7 @@ static const uint64_t most_bytes[FM_HEAP_ARRAYS] = {
     [FM_HEAP_THREADS] = (1u << 20) * sizeof(struct fm_heap_thread),
     [FM_HEAP_SHARES] = (4u << 20) * sizeof(struct fm_heap_share),
     [FM_HEAP_ERRORS] = (4u << 20) * sizeof(struct fm_heap_error),
+    [FM_HEAP_RANGES] = (1u << 20) * sizeof(struct fm_heap_range),
 };
 #define FIRST_PART 16
 #define MOST_MOVES 4 /* a range is four times as long as the one before */
@@ -423,6 +424,19 @@ struct fm_heap_thread *fm_heap_store_thread(uint32_t *ret_number)
     fm_heap_lock_give(&store.lock);
     *ret_number = (uint32_t)number;
     return ok ? &threads[number] : NULL;
+}
+
+void fm_heap_store_range(uint32_t number, const struct fm_heap_range *range)
+{
+    struct fm_heap_range *ranges = (void *)store.arrays[FM_HEAP_RANGES].base;
+    uint64_t count = (uint64_t)number + 1;
+    fm_heap_lock_take(&store.lock);
+    if (grow(FM_HEAP_RANGES, count * sizeof *ranges)) {
+        ranges[number] = *range;
+        if (fm_heap.header->used[FM_HEAP_RANGES] < count)
+            __atomic_store_n(&fm_heap.header->used[FM_HEAP_RANGES], count, __ATOMIC_RELEASE);
+    }
+    fm_heap_lock_give(&store.lock);
 }
 
 unsigned char *fm_heap_store_define(size_t bytes)

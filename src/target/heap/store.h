@@ -30,6 +30,8 @@ uint32_t fm_heap_store_account(uint32_t node, uint32_t thread);
 uint32_t fm_heap_store_number(const struct fm_heap_account *account);
 struct fm_heap_thread *fm_heap_store_thread(uint32_t *ret_number);
 
+void fm_heap_store_range(uint32_t number, const struct fm_heap_range *range);
+
 /* Room for so many bytes of definitions, to be filled and then committed under the same lock that the
  * caller holds (codes.c); NULL if there is none. */
 unsigned char *fm_heap_store_define(size_t bytes);

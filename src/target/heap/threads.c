@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "target/heap/ranges.h"
 #include "target/heap/store.h"
 
 #define MANY       256 /* threads: from here on records of dead ones are used again */
@@ -140,12 +142,27 @@ static struct fm_heap_self *take_over(uint32_t tid)
     return self;
 }
 
+/* Where its stack is, for who looks at resident memory. The first thread's is known without. */
+static void tell_stack(uint32_t tid)
+{
+    pthread_attr_t attributes;
+    void *start;
+    size_t bytes;
+    if (tid == (uint32_t)getpid() || pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    if (pthread_attr_getstack(&attributes, &start, &bytes) == 0)
+        fm_ranges_add(FM_HEAP_RANGE_STACK, (uintptr_t)start, bytes, tid);
+    pthread_attr_destroy(&attributes);
+}
+
 struct fm_heap_self *fm_threads_begin(void)
 {
     int saved_errno = errno;
     uint32_t tid = (uint32_t)syscall(SYS_gettid);
     struct fm_heap_self *self = take_over(tid);
     fm_heap_self = self ? self : make(tid);
+    if (fm_heap_self)
+        tell_stack(tid);
     errno = saved_errno;
     return fm_heap_self;
 }

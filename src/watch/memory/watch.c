@@ -23,6 +23,7 @@
 #include "record/capture/live_heap.h"
 #include "record/model/curve.h"
 #include "watch/memory/cgroup.h"
+#include "watch/memory/residence.h"
 #include "watch/memory/resident.h"
 #include "watch/memory/slicer.h"
 #include "watch/memory/together.h"
@@ -35,6 +36,7 @@
 #define SHARES_NS    100000000u  /* between two rounds of shares, at least */
 #define LIMIT_NS     1000000000u /* how often a limit is looked up */
 #define NEAR_PERCENT 95          /* of its limit: then a group is close to it */
+#define INTO_NS      200000000u  /* how often it is looked into a process that does not grow */
 #define COST_SHARE   100u        /* looks take at most that part of the time */
 #define SLICES_SHARE 200u        /* … and slices at most that */
 #define WAKE_MOST_NS 100000u /* of the time between two looks, what counts as waking up for one */
@@ -53,7 +55,9 @@ struct memory_watched {
     unsigned heap_number;       /* PID.N.heap */
     bool asked;                 /* to end */
     struct fm_slicer *slicer;   /* of that; NULL: there is none */
-    int64_t code;               /* bytes of the program's code */
+    int more;                   /* the second file of the store, −1 if it is not open */
+    struct fm_residence last, highest;
+    int64_t code; /* bytes of the program's code */
     char *exe, *command;
     struct fm_curve curve;
 };
@@ -71,8 +75,9 @@ struct fm_memory_watch {
     int64_t limit, kills, machine_kills;
     int64_t near,
         near_limit; /* the most that the group had when it was close to its limit; 0: never */
-    uint64_t due_ns, limit_ns, shares_ns, slices_ns;
-    uint64_t cpu_ns; /* of this thread, when the last look was over */
+    uint64_t due_ns, limit_ns, shares_ns, slices_ns, into_ns;
+    size_t into_next; /* of those that run: whose turn it is */
+    uint64_t cpu_ns;  /* of this thread, when the last look was over */
 };
 
 /* ---- who ---- */
@@ -104,7 +109,9 @@ static struct memory_watched *add(struct fm_memory_watch *w, pid_t pid, pid_t pa
     int fd = fm_resident_open(pid);
     if (fd < 0)
         return NULL;
-    struct memory_watched fresh = { .pid = pid, .parent = parent, .resident = fd, .heap = -1 };
+    struct memory_watched fresh = {
+        .pid = pid, .parent = parent, .resident = fd, .heap = -1, .more = -1
+    };
     uint32_t index = (uint32_t)w->list.len;
     fm_vec_push(&w->list, fresh);
     fm_vec_push(&w->running, index);
@@ -140,7 +147,10 @@ static void see_store(struct fm_memory_watch *w, const char *name)
         return;
     if (watched->heap >= 0)
         close(watched->heap);
+    if (watched->more >= 0)
+        close(watched->more);
     watched->heap = fd;
+    watched->more = -1;
     watched->heap_number = number;
     fm_slicer_free(watched->slicer);
     watched->slicer = fm_slicer_new(w->folder, pid, number);
@@ -180,7 +190,9 @@ static void forget(struct fm_memory_watch *w, size_t at)
     watched->resident = -1;
     if (watched->heap >= 0)
         close(watched->heap);
-    watched->heap = -1;
+    if (watched->more >= 0)
+        close(watched->more);
+    watched->heap = watched->more = -1;
     fm_slicer_free(watched->slicer);
     watched->slicer = NULL;
     w->running.data[at] = w->running.data[--w->running.len];
@@ -205,17 +217,22 @@ static bool read_header(int fd, struct fm_heap_header *h)
            memcmp(h->magic, FM_HEAP_MAGIC, sizeof h->magic) == 0 && h->version == FM_HEAP_VERSION;
 }
 
-/* The first file of the store is empty: there was no room for the header, which is in the second. */
-static void take_second(const struct fm_memory_watch *w, struct memory_watched *watched)
+static int open_second(const struct fm_memory_watch *w, const struct memory_watched *watched)
 {
     char name[128];
-    struct stat st;
-    if (watched->heap < 0 || fstat(watched->heap, &st) != 0 || st.st_size)
-        return;
     snprintf(name, sizeof name, FM_FOLDER_MORE_LINK "/%d.%u" FM_HEAP_SUFFIX FM_HEAP_MORE_SUFFIX,
              (int)watched->pid, watched->heap_number);
     fm_autofree char *path = fm_path_join(w->folder, name);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+/* The first file of the store is empty: there was no room for the header, which is in the second. */
+static void take_second(const struct fm_memory_watch *w, struct memory_watched *watched)
+{
+    struct stat st;
+    if (watched->heap < 0 || fstat(watched->heap, &st) != 0 || st.st_size)
+        return;
+    int fd = open_second(w, watched);
     if (fd < 0)
         return;
     close(watched->heap);
@@ -290,6 +307,31 @@ static void look_at_group(struct fm_memory_watch *w, struct fm_memory_point *sum
     }
 }
 
+/* What the memory of a process is made of: whenever that is clearly more than it ever was, and now and
+ * then. A look takes milliseconds, so there is one at a time, and then none for a hundred times as long. */
+static void look_into(struct fm_memory_watch *w, uint64_t now_ns)
+{
+    for (size_t i = 0; i < w->running.len && now_ns >= w->into_ns; i++) {
+        struct memory_watched *watched =
+            &w->list.data[w->running.data[(w->into_next + i) % w->running.len]];
+        int64_t rss = watched->heap >= 0 ? fm_resident_read(watched->resident, NULL) : -1;
+        bool higher = rss > watched->highest.account.rss / 50 * 51;
+        if (rss <= 0 || (!higher && now_ns - watched->last.account.at_ns < INTO_NS))
+            continue;
+        if (watched->more < 0)
+            watched->more = open_second(w, watched);
+        uint64_t begin_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+        int stores[] = { watched->heap, watched->more };
+        if (fm_residence_read(&watched->last, watched->pid, stores, rss, now_ns) &&
+            rss > watched->highest.account.rss)
+            fm_residence_copy(&watched->highest, &watched->last);
+        uint64_t cost_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+        w->into_ns = now_ns + cost_ns * COST_SHARE;
+        w->into_next += i + 1;
+        break;
+    }
+}
+
 /* When to look again: what the last one cost, with waking up for it, is a hundredth of the time. */
 static void plan(struct fm_memory_watch *w, uint64_t woke_ns, uint64_t begin_ns)
 {
@@ -343,6 +385,10 @@ void fm_memory_watch_look(struct fm_memory_watch *w)
     }
     plan(w, woke_ns, now_ns);
     take_slices(w, now_ns);
+    if (w->folder) { /* with a budget of its own */
+        look_into(w, now_ns);
+        w->cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    }
 }
 
 /* ---- from start to end ---- */
@@ -380,6 +426,8 @@ void fm_memory_watch_free(struct fm_memory_watch *w)
         forget(w, 0);
     for (size_t i = 0; i < w->list.len; i++) {
         fm_curve_release(&w->list.data[i].curve);
+        fm_residence_release(&w->list.data[i].last);
+        fm_residence_release(&w->list.data[i].highest);
         free(w->list.data[i].exe);
         free(w->list.data[i].command);
     }
@@ -453,6 +501,23 @@ static void add_points(struct fm_profile *p, const struct memory_watched *watche
     }
 }
 
+static void add_residence(struct fm_profile *p, uint32_t process, enum fm_resident_when when,
+                          const struct fm_residence *r)
+{
+    struct fm_resident account = r->account;
+    if (!account.rss)
+        return;
+    account.process = process;
+    account.when = when;
+    fm_vec_push(&p->memory.residents, account);
+    for (size_t i = 0; i < r->libraries.len; i++) {
+        const struct fm_residence_library *library = &r->libraries.data[i];
+        fm_vec_push(&p->memory.reserves,
+                    ((struct fm_reserve){ process, when, fm_profile_string(p, library->path),
+                                          library->reserved, library->resident }));
+    }
+}
+
 static int64_t highest(const struct fm_curve *c)
 {
     int64_t most = 0;
@@ -504,6 +569,8 @@ void fm_memory_watch_gather(struct fm_memory_watch *w, struct fm_profile *p)
             continue;
         if (process != FM_NONE) {
             add_points(p, watched, process);
+            add_residence(p, process, FM_RESIDENT_HIGHEST, &watched->highest);
+            add_residence(p, process, FM_RESIDENT_LAST, &watched->last);
             continue;
         }
         other.highest = i == 0 ? INT64_MAX : highest(&watched->curve);

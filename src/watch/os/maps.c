@@ -60,6 +60,7 @@ static bool parse_line(const char *line, size_t len, struct fm_mapping *m)
     m->readable = at[0] == 'r';
     m->writable = at[1] == 'w';
     m->executable = at[2] == 'x';
+    m->shared = at[3] == 's';
     at += 5;
     if (!number(&at, 16, ' ', &m->offset) || !number(&at, 16, ':', &major) ||
         !number(&at, 16, ' ', &minor))

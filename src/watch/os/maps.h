@@ -21,6 +21,7 @@ struct fm_mapping {
     uint64_t inode;  /* 0: no file */
     uint32_t major, minor;
     bool readable, writable, executable;
+    bool shared;      /* what is written others see, too */
     bool deleted;     /* the file has no name any more */
     const char *path; /* "" for anonymous memory, "[stack]" and the like; owned by the list */
 };
