@@ -71,7 +71,7 @@ def __dir__():
 
 
 def load_ipython_extension(shell):
-    """``%load_ext fathom``: the magics ``%lprun``, ``%prun``, ``%memit`` and ``%%fathom``."""
+    """``%load_ext fathom``: the magics ``%lprun``, ``%prun``, ``%memit``, ``%mprun`` and ``%%fathom``."""
     from fathom._ipython import load
 
     load(shell)

@@ -1,6 +1,6 @@
-"""``%load_ext fathom``: ``%lprun``, ``%prun``, ``%memit`` and ``%%fathom`` in IPython and Jupyter.
+"""``%load_ext fathom``: ``%lprun``, ``%prun``, ``%memit``, ``%mprun`` and ``%%fathom`` in IPython and Jupyter.
 
-The first three take the options of the magics they are named after: line_profiler's, IPython's own and
+The first four take the options of the magics they are named after: line_profiler's, IPython's own and
 memory_profiler's.
 IPython is imported here and nowhere else in the package.
 """
@@ -19,6 +19,7 @@ from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, 
 from IPython.core.page import page
 from IPython.utils.ipstruct import Struct
 
+from fathom import _memory_table
 from fathom._line_profiler import LineProfiler
 from fathom._memory import memory_usage
 from fathom._profile import Profile
@@ -47,7 +48,7 @@ def unload(shell):
 
 
 _NAMES = [("line", "lprun"), ("line", "prun"), ("cell", "prun"), ("line", "memit"),
-          ("cell", "memit"), ("cell", "fathom")]
+          ("cell", "memit"), ("line", "mprun"), ("cell", "fathom")]
 
 
 class MemitResult:
@@ -193,6 +194,36 @@ class FathomMagics(Magics):
         if "q" not in options:
             print(result)
         return result if "o" in options else None
+
+    @line_magic
+    def mprun(self, line=""):
+        """Run a statement and show what every line of the chosen functions did to the heap.
+
+            %mprun -f FUNCTION [-f FUNCTION …] [options] STATEMENT
+
+        -f EXPRESSION   a function, method, class … whose lines are recorded; without spaces
+        -T FILE         write the table as text
+        -r              return the LineProfiler
+
+        As memory_profiler's %mprun, but exact: Increment is all that the line allocated and did not free, the sum
+        of its visits; Transient is what one visit needed for a while. The memory of this IPython must be recorded:
+        start it with `fathom run --memory -m IPython`.
+        """
+        options, statement = self._options(line, "rcf:T:")
+        if not _memory_table.is_recorded():
+            raise UsageError("the memory of this process is not recorded: start it with "
+                             "`fathom run --memory -m IPython` (or jupyter)")
+        if "c" in options:
+            raise UsageError("-c: the heap of child processes is theirs; `fathom run --memory` records it with them")
+        profiler, message = self._profiler(options), None
+        with _profile_in_builtins(profiler):
+            try:
+                profiler.runctx(self.shell.transform_cell(statement), self.shell.user_ns, self.shell.user_ns)
+            except (SystemExit, KeyboardInterrupt) as error:
+                message = f"{type(error).__name__} exception caught in code being profiled."
+        output = _memory_table.memory_table(profiler)
+        page(output)
+        return self._finish(profiler, options, output, message)
 
     # ---- shared
 

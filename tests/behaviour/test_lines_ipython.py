@@ -1,4 +1,4 @@
-"""%load_ext fathom: %lprun, %prun, %memit and %%fathom, in a real IPython.
+"""%load_ext fathom: %lprun, %prun, %memit, %mprun and %%fathom, in a real IPython.
 
 FATHOM_IPYTHON names a Python of the matrix with IPython in it; without it, the one that runs the tests is
 tried.
@@ -13,7 +13,7 @@ import pytest
 
 import recordings
 from conftest import PACKAGE
-from launch import plain
+from launch import FATHOM, plain
 
 PYTHON = os.environ.get("FATHOM_IPYTHON") or sys.executable
 
@@ -41,6 +41,21 @@ def shell(tmp_path):
         script.write_text(SHELL + textwrap.dedent(code))
         done = plain(PYTHON, script, cwd=tmp_path, env=dict(
             os.environ, PYTHONPATH=PACKAGE, IPYTHONDIR=str(tmp_path / "ipython"), TERM="dumb"))
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    return call
+
+
+@pytest.fixture
+def memory_shell(shell, tmp_path):
+    """The same, with its memory recorded."""
+
+    def call(code):
+        script = tmp_path / "shell.py"
+        script.write_text(SHELL + textwrap.dedent(code))
+        done = plain(FATHOM, "run", "-q", "-o", tmp_path / "shell.fathom", "--memory", "--python", PYTHON, script, cwd=tmp_path,
+                     env=dict(os.environ, PYTHONPATH=PACKAGE, IPYTHONDIR=str(tmp_path / "ipython"), TERM="dumb"))
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
@@ -167,3 +182,31 @@ def test_memit(shell):
     assert 60 <= found[0][1] < 65 and 60 <= found[1][1] < 65
     assert found[1][0] > 150
     assert re.search(r"^\[[\d.]+, [\d.]+\] 2 True$", printed, re.M)
+
+
+GROW = '''
+        cell("def grow(n):\\n    kept = []\\n    for i in range(n):\\n        kept.append(bytes(2 << 20))\\n"
+             "    b = bytes(5 << 20); del b\\n    return len(kept)")
+        '''
+
+
+def test_mprun(memory_shell, tmp_path):
+    printed = memory_shell(GROW + """
+        found = cell("%mprun -r -T table.txt -f grow grow(3)")
+        print(type(found).__name__)
+        """)
+    table = (tmp_path / "table.txt").read_text()
+    assert table.rstrip() in printed and "LineProfiler" in printed
+    assert table.splitlines()[2].split() == "Line # Mem usage Increment Occurrences Transient Line Contents".split()
+    lines = {int(words[0]): words[1:] for words in map(str.split, table.splitlines()[4:]) if len(words) > 6 and words[2] == "MiB"}
+    assert lines[4][2:7] == ["6.0", "MiB", "3", "2.0", "MiB"]
+    assert lines[5][2:7] == ["0.0", "MiB", "1", "5.0", "MiB"]
+    assert lines[6][2:5] == ["0.0", "MiB", "1"]
+    assert float(lines[4][0]) == pytest.approx(float(lines[6][0]), abs=0.11)
+
+
+def test_mprun_without_a_recording_says_so(shell):
+    printed = shell(GROW + """
+        cell("%mprun -f grow grow(3)")
+        """)
+    assert "fathom run --memory -m IPython" in printed
