@@ -2,7 +2,8 @@
 
 Whole processes, interleaved; each program times its own work (CPU time of all its threads), so that
 starting up counts for nobody, and tells its highest resident memory. Like is paired with like:
-`--memory` with `memray --trace-python-allocators`, `--memory=malloc` with memray's default.
+`--memory` with `memray --trace-python-allocators`, `--memory=malloc` with memray's default;
+`--memory=sampled`, which no peer has, stands for itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import peers
 import tables
 
 PROGRAMS = ("churn", "tuples", "deep", "recursion", "helpers", "json", "threads", "fib", "numpy")
-VARIANTS = ("plain", "fathom", "fathom-malloc", "memray", "memray-default", "tracemalloc")
+VARIANTS = ("plain", "fathom", "fathom-malloc", "fathom-sampled", "memray", "memray-default", "tracemalloc")
 TARGET, TARGET_EACH, TARGET_MALLOC = 0.25, 0.5, 0.33
 QUIET = 0.05  # of the run: what adds less is judged by its share of the run
 MOST_QUIET, MOST_FIB = 0.03, 0.02
@@ -46,6 +47,7 @@ def commands(build: Path, interpreter: str, scratch: Path) -> dict[str, tuple[li
     return {"plain": ([interpreter], None),
             "fathom": fathom("fathom", "--memory"),
             "fathom-malloc": fathom("fathom-malloc", "--memory=malloc"),
+            "fathom-sampled": fathom("fathom-sampled", "--memory=sampled"),
             "memray": memray("memray", "--trace-python-allocators"),
             "memray-default": memray("memray-default"),
             "tracemalloc": ([interpreter, "-X", "tracemalloc=1"], None)}

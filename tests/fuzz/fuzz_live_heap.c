@@ -45,12 +45,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* As a process leaves it, and one that is a child's. */
+/* As a process leaves it, one that is a child's, and one of sampled blocks. */
 bool fuzz_seed(unsigned n, struct fm_buffer *out)
 {
     fm_autobuffer store = FM_BUFFER_INIT;
     struct fm_slices_header head = { FM_SLICES_MAGIC, FM_SLICES_VERSION, 0 };
-    hs_sample(&store);
+    if (n == 2)
+        hs_sampled(&store);
+    else
+        hs_sample(&store);
     if (n == 1)
         ((struct fm_heap_header *)store.data)->flags |= FM_HEAP_FORKED;
     fm_buffer_clear(out);
@@ -58,5 +61,5 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     fm_buffer_add(out, "\7\2\4\24\2\2\6\2\4\1\3\4\23\1\1\1", 16);
     out->data[0] = (char)(out->len / 4);
     fm_buffer_add(out, store.data, store.len);
-    return n < 2;
+    return n < 3;
 }

@@ -90,6 +90,19 @@ static inline void hs_sample(struct fm_buffer *s)
         { .at = 1500, .at_blocks = 2, .epoch = 3 },
         { .at = 900, .at_blocks = 9, .epoch = 2 },
     };
+    /* Of no account but if blocks were sampled: see hs_sampled(). */
+    struct fm_heap_error errors[] = {
+        { 0 },
+        { 0 },
+        { .allocated = 900,
+          .live = 100,
+          .at = 400,
+          .temporary = 300,
+          .own_at = 1600,
+          .own_at_error = 800,
+          .own_at_blocks = 6,
+          .own_epoch = 7 },
+    };
     struct fm_heap_thread threads[] = { { .tid = 77, .root = 2, .threads = 1 } };
     fm_autobuffer defs = FM_BUFFER_INIT;
     hs_define(&defs, FM_HEAP_DEF_CODE, 1, 1, "main", "/app.py");
@@ -107,8 +120,24 @@ static inline void hs_sample(struct fm_buffer *s)
     hs_add_piece(s, FM_HEAP_NODES, nodes, sizeof nodes, FM_COUNT(nodes));
     hs_add_piece(s, FM_HEAP_ACCOUNTS, accounts, sizeof accounts, FM_COUNT(accounts));
     hs_add_piece(s, FM_HEAP_SHARES, shares, sizeof shares, FM_COUNT(shares));
+    hs_add_piece(s, FM_HEAP_ERRORS, errors, sizeof errors, FM_COUNT(errors));
     hs_add_piece(s, FM_HEAP_THREADS, threads, sizeof threads, 1);
     hs_add_piece(s, FM_HEAP_DEFS, defs.data, defs.len, defs.len);
+}
+
+/* The same of sampled blocks: the peaks of both halves are over. */
+static inline void hs_sampled(struct fm_buffer *s)
+{
+    struct fm_heap_header h;
+    hs_sample(s);
+    memcpy(&h, s->data, sizeof h);
+    h.sample_bytes = 65536;
+    h.halves[0] = (struct fm_heap_half){ .peak = 2000, .epoch = 7 };
+    h.halves[1] = (struct fm_heap_half){ .peak = 2100, .epoch = 5 };
+    h.worlds[0].kind_bytes[FM_HEAP_KIND_MMAP] = 4096; /* half of the bytes, and no block … */
+    h.worlds[1].kind_bytes[FM_HEAP_KIND_MMAP] = 4096;
+    h.worlds[1].kind_blocks[FM_HEAP_KIND_MMAP] = 1; /* … which is the other one's */
+    memcpy(s->data, &h, sizeof h);
 }
 
 #endif

@@ -65,6 +65,35 @@ static void test_what_is_in_it(void **state)
     fm_profile_free(p);
 }
 
+/* Sampled blocks: three quarters of what was there at the peak of the other half, and a quarter of what
+ * was at that of its own; errors likewise. */
+static void test_sampled(void **state)
+{
+    (void)state;
+    fm_autobuffer s = FM_BUFFER_INIT;
+    hs_sampled(&s);
+    struct fm_profile *p = load(s.data, s.len);
+    uint32_t load_ = node_named(p, "load"), list = node_named(p, "list");
+    assert_int_equal(p->processes.data[0].memory_sample_bytes, 65536);
+    assert_true(fm_profile_has_estimates(p));
+    assert_int_equal(fm_profile_value(p, FM_METRIC_PEAK, load_), 1500 + 400);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_PEAK_BLOCKS, load_), 3);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_PEAK_ERROR, load_), 300 + 200);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_LEAKED, load_), 1000);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_LEAKED_ERROR, load_), 100);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_ALLOCATED_ERROR, load_), 900);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_TEMPORARY_ERROR, load_), 300);
+    assert_int_equal(fm_profile_value(p, FM_METRIC_PEAK, list), 500); /* not touched since */
+    struct fm_heap_count *last = &p->memory.counts.data[p->memory.counts.len - 1];
+    assert_int_equal(last->bucket, FM_HEAP_KIND_MMAP);
+    assert_int_equal(last->bytes, 8192);
+    assert_int_equal(last->blocks, 1);
+    assert_int_equal(fm_error_bytes(900), 2 * 16 * 30);
+    assert_int_equal(fm_error_bytes(-1), 0);
+    assert_int_equal(fm_error_bytes(INT64_MAX), (int64_t)3037000499 * 32);
+    fm_profile_free(p);
+}
+
 /* What the sample had when all processes of a run together had most, as the run's file says. */
 static void test_together(void **state)
 {
@@ -200,13 +229,10 @@ static void test_hostile_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_in_it),
-        cmocka_unit_test(test_together),
-        cmocka_unit_test(test_two_files),
-        cmocka_unit_test(test_rising_at_the_end),
-        cmocka_unit_test(test_a_process_that_is_known),
-        cmocka_unit_test(test_cut_everywhere),
-        cmocka_unit_test(test_hostile_words),
+        cmocka_unit_test(test_what_is_in_it),     cmocka_unit_test(test_sampled),
+        cmocka_unit_test(test_together),          cmocka_unit_test(test_two_files),
+        cmocka_unit_test(test_rising_at_the_end), cmocka_unit_test(test_a_process_that_is_known),
+        cmocka_unit_test(test_cut_everywhere),    cmocka_unit_test(test_hostile_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -397,7 +397,7 @@ static void add_account(struct heap_load *l, uint64_t number)
 static void add_count(struct heap_load *l, enum fm_heap_table table, uint32_t bucket,
                       uint64_t blocks, uint64_t bytes)
 {
-    if (!blocks)
+    if (!blocks && !bytes) /* of sampled ones a world may have half a block: bytes of none */
         return;
     /* Both worlds count in the same buckets. */
     for (size_t i = l->first_count; i < l->p->memory.counts.len; i++) {
