@@ -926,6 +926,13 @@ static void test_long_curves_keep_their_peaks(void **state)
                                                .rss = -1 }));
     fm_vec_push(&p->memory.counts, ((struct fm_heap_count){ 0, FM_HEAP_SIZES, 21, 5, 0 }));
     fm_vec_push(&p->memory.counts, ((struct fm_heap_count){ 0, FM_HEAP_LIVES, 0, 6, 0 }));
+    for (uint64_t i = 0; i < 2001; i++)
+        fm_vec_push(&p->memory.marks,
+                    ((struct fm_memory_mark){ .process = 1,
+                                              .name = fm_profile_string(p, i ? "two" : "one"),
+                                              .level = i ? 3 : FM_MARK_NO_LEVEL,
+                                              .begin_ns = i,
+                                              .end_ns = i + 5 }));
     fm_engine_init(&e);
     assert_int_equal(fm_engine_add(&e, p, "long"), 0);
     assert_int_equal(fm_engine_memory(&e, 0), 0);
@@ -944,6 +951,15 @@ static void test_long_curves_keep_their_peaks(void **state)
     assert_true(f64_at(r, 4, 0) == 2048);
     assert_true(f64_at(r, 3, 1) == 0);
     assert_true(f64_at(r, 4, 1) == 1);
+    r = &e.results[2];
+    assert_int_equal(r->rows, 2000);
+    assert_int_equal(u32_at(r, 0, 1), 1);
+    assert_int_equal(u32_at(r, 1, 0), 0);
+    assert_int_equal(u32_at(r, 1, 1), 3);
+    assert_true(f64_at(r, 2, 7) == 7);
+    assert_true(f64_at(r, 3, 7) == 12);
+    assert_int_equal(e.text.len, 2000 * 4);
+    assert_memory_equal(e.text.data, "one\0two\0two", 12);
     fm_engine_release(&e);
 }
 

@@ -143,7 +143,8 @@ int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_
 
 /* What is known of memory beside contexts (model/memory.h): the curves into results[0] (process, FM_NONE: the
  * run; ns, heap, rss, pss, swap, limit), how many blocks there were of each kind into results[1] (process, table,
- * bucket, from, to, blocks, bytes). memory.c */
+ * bucket, from, to, blocks, bytes), calls and regions into results[2] (process, level, begin ns, end ns) with their
+ * names, each with a NUL behind it, in e->text. memory.c */
 int fm_engine_memory(struct fm_engine *e, int recording);
 
 #endif

@@ -57,6 +57,7 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *     samples: number, ns: number }[] }} SourceLines
  * @typedef {{ length: number, process: Uint32Array, ns: Float64Array, heap: Float64Array, rss: Float64Array,
  *   pss: Float64Array, swap: Float64Array, limit: Float64Array }} MemoryPoints
+ * @typedef {{ process: number, level: number, begin: number, end: number, name: string }} MemoryMark  ns
  * @typedef {{ process: number, table: string, bucket: number, from: number, to: number, blocks: number,
  *   bytes: number }} HeapCount
  */
@@ -193,7 +194,7 @@ export class Engine {
       states: hasStates ? states : null, functions, functionLines, spots };
   }
 
-  /** @param {number} recording @returns {{ points: MemoryPoints, counts: HeapCount[] }} */
+  /** @param {number} recording @returns {{ points: MemoryPoints, counts: HeapCount[], marks: MemoryMark[] }} */
   memory(recording) {
     this.run("engine_memory", recording);
     const curve = this.result(0), found = this.result(1);
@@ -201,7 +202,11 @@ export class Engine {
     const [of, table, bucket, from, to, blocks, bytes] = found.columns;
     const counts = Array.from({ length: found.length }, (_, i) => ({ process: of[i], table: heapTables[table[i]] ?? "",
       bucket: bucket[i], from: from[i], to: to[i], blocks: blocks[i], bytes: bytes[i] }));
-    return { points: { length: curve.length, process, ns, heap, rss, pss, swap, limit }, counts };
+    const marked = this.result(2), names = this.text().split("\0");
+    const [whose, level, begin, end] = marked.columns;
+    const marks = Array.from({ length: marked.length }, (_, i) => ({ process: whose[i], level: level[i],
+      begin: begin[i], end: end[i], name: names[i] ?? "" }));
+    return { points: { length: curve.length, process, ns, heap, rss, pss, swap, limit }, counts, marks };
   }
 
   /** @param {ViewOptions} options @returns {View} */

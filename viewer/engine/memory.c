@@ -4,10 +4,13 @@
  * A run of days has more looks at its memory than a page needs. Of as many neighbours as it takes, the one
  * with the most memory is kept: so peaks stay.
  */
+#include <string.h>
+
 #include "engine.h"
 #include "record/capture/live_heap.h"
 
 #define MAX_POINTS 50000u
+#define MAX_MARKS  2000u /* more cannot be told apart */
 
 static int64_t height(const struct fm_memory_point *point)
 {
@@ -80,6 +83,27 @@ static void fill_counts(struct fm_result *out, const struct fm_memory *memory)
     }
 }
 
+/* Calls and regions, and their names as text, each with a NUL behind it. */
+static void fill_marks(struct fm_engine *e, const struct fm_profile *p)
+{
+    const struct fm_memory *memory = &p->memory;
+    struct fm_result *out = &e->results[2];
+    size_t count = memory->marks.len < MAX_MARKS ? memory->marks.len : MAX_MARKS;
+    fm_result_begin(out, (uint32_t)count);
+    uint32_t *process = fm_result_u32(out), *level = fm_result_u32(out);
+    double *begin = fm_result_f64(out), *end = fm_result_f64(out);
+    fm_buffer_clear(&e->text);
+    for (size_t i = 0; i < count; i++) {
+        const struct fm_memory_mark *mark = &memory->marks.data[i];
+        process[i] = mark->process;
+        level[i] = mark->level == FM_MARK_NO_LEVEL ? 0 : mark->level;
+        begin[i] = (double)mark->begin_ns;
+        end[i] = (double)mark->end_ns;
+        const char *name = fm_profile_text(p, mark->name);
+        fm_buffer_add(&e->text, name, strlen(name) + 1);
+    }
+}
+
 int fm_engine_memory(struct fm_engine *e, int recording)
 {
     struct fm_recording *r = fm_engine_recording(e, recording);
@@ -87,5 +111,6 @@ int fm_engine_memory(struct fm_engine *e, int recording)
         return -1;
     fill_points(&e->results[0], &r->p->memory);
     fill_counts(&e->results[1], &r->p->memory);
+    fill_marks(e, r->p);
     return 0;
 }

@@ -143,7 +143,8 @@ export class Session {
   }
 
   /** The curves of memory and the counts of blocks. @param {PageState} s
-   * @returns {{points: import('../engine/engine.js').MemoryPoints, counts: import('../engine/engine.js').HeapCount[]}} */
+   * @returns {{points: import('../engine/engine.js').MemoryPoints, counts: import('../engine/engine.js').HeapCount[],
+   *   marks: import('../engine/engine.js').MemoryMark[]}} */
   memory(s) {
     const { recording } = this.options(s);
     return this.once(`memory ${recording}`, () => this.engine.memory(recording));

@@ -3,8 +3,8 @@
 /**
  * @typedef {import('../../engine/engine.js').MemoryPoints} MemoryPoints
  * @typedef {{key: string, title: string, values: Float64Array}} Curve  NaN where nothing is known
- * @typedef {{ns: Float64Array, curves: Curve[], limit: number, peak: number, peakCurve: Curve | null}} Curves
- *   `ns` since the first look, `limit` 0 for none, `peak` the place of the highest heap, or resident memory, or -1
+ * @typedef {{ns: Float64Array, first: number, curves: Curve[], limit: number, peak: number, peakCurve: Curve | null}} Curves
+ *   `ns` since the first look, which was at `first`, `limit` 0 for none, `peak` the place of the highest heap, or resident memory, or -1
  */
 
 const RUN = 0xffffffff;
@@ -83,6 +83,7 @@ export function curvesOf(points, process) {
   const peakCurve = curves[0] ?? null;
   return {
     ns: ns.map((t) => t - first),
+    first,
     curves,
     limit,
     peak: peakCurve ? highest(peakCurve.values) : -1,

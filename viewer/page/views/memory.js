@@ -15,6 +15,8 @@ const FONT = { size: 11 };
 const BOLD = { size: 11, weight: 600 };
 /** Around the drawing: for the numbers of the axes. */
 const MARGIN = { left: 64, right: 12, top: 18, bottom: 24 };
+const MOST_LEVELS = 5; // of regions inside of each other
+const LEVEL_HEIGHT = 16;
 
 /** " ± 3.7 MiB", or nothing where a number is exact. @param {number} squares */
 function plusMinus(squares) {
@@ -31,6 +33,8 @@ export class MemoryView {
     /** @type {HTMLElement} */
     this.host = el("div");
     this.curves = curvesOf(/** @type {any} */ ({ length: 0, process: [], ns: new Float64Array() }), -1);
+    /** @type {import('../../engine/engine.js').MemoryMark[]} */
+    this.marks = [];
     /** The look that is pointed at, or -1. */
     this.at = -1;
     this.redraw = oncePerFrame(() => this.draw());
@@ -59,8 +63,9 @@ export class MemoryView {
   /** @param {Set<string> | null} _changed */
   update(_changed) {
     const { session, s } = this.app;
-    const { points, counts } = session.memory(s);
+    const { points, counts, marks } = session.memory(s);
     const process = session.processOf(s);
+    this.marks = marks.filter((m) => process < 0 || m.process === process);
     this.counts = counts.filter((c) => process < 0 || c.process === process);
     this.curves = curvesOf(points, process);
     this.at = Math.min(this.at, this.curves.ns.length - 1);
@@ -193,12 +198,14 @@ export class MemoryView {
     // A limit far above everything would press the curves flat.
     const top = (limit && limit < most * 4 ? Math.max(most, limit) : most) * 1.08;
     const end = ns[ns.length - 1] || 1;
-    const inner = { w: width - MARGIN.left - MARGIN.right, h: height - MARGIN.top - MARGIN.bottom };
+    const levels = this.marks.reduce((n, m) => Math.max(n, Math.min(m.level + 1, MOST_LEVELS)), 0);
+    const above = MARGIN.top + levels * LEVEL_HEIGHT;
+    const inner = { w: width - MARGIN.left - MARGIN.right, h: height - above - MARGIN.bottom };
     return {
       top,
       end,
       x: (/** @type {number} */ t) => MARGIN.left + (t / end) * inner.w,
-      y: (/** @type {number} */ v) => MARGIN.top + inner.h - (v / top) * inner.h,
+      y: (/** @type {number} */ v) => above + inner.h - (v / top) * inner.h,
     };
   }
 
@@ -259,7 +266,26 @@ export class MemoryView {
         "right",
       );
     }
+    this.paintMarks(p, x);
     this.paintPeak(p, x, y);
+  }
+
+  /** Calls and regions of the program: brackets below the upper edge, those inside of others lower, with their name
+   * where there is room. @param {Painter} p @param {(t: number) => number} x */
+  paintMarks(p, x) {
+    const { colors } = this.app.palette;
+    const { end } = this.scales();
+    const free = /** @type {number[]} */ ([]); // where the next name may begin, by level
+    for (const mark of this.marks) {
+      const [from, to] = [mark.begin - this.curves.first, mark.end - this.curves.first];
+      if (to < 0 || from > end || mark.level >= MOST_LEVELS) continue;
+      const [left, right] = [x(Math.max(from, 0)), Math.max(x(Math.min(to, end)), x(Math.max(from, 0)) + 1)];
+      const top = 4 + mark.level * LEVEL_HEIGHT;
+      p.path([["M", left, top + 5], ["L", left, top], ["L", right, top], ["L", right, top + 5]], null, colors["ink-soft"], 1);
+      if (left < (free[mark.level] ?? 0) || right - left < p.measure(mark.name, FONT) + 8) continue;
+      p.text(mark.name, left + 4, top + 8, colors["ink-soft"], FONT, "left");
+      free[mark.level] = right;
+    }
   }
 
   /** Where nothing is known there is no line. @param {Painter} p @param {import('../parts/curves.js').Curve} curve
