@@ -129,8 +129,7 @@ class Possible:
         self.file, self.modules = f"{name}.py", set(says["modules"])
         self.functions = {symbol for path in says["paths"] for symbol in path
                           if not symbol.startswith(("<", OUTSIDE))}
-        # A quick profiler still sees the program saying what it is.
-        self.prefixes = {(), ("<module>", OUTSIDE)}
+        self.prefixes = {()}
         for path in says["paths"]:
             self.prefixes.update(tuple(path[:length + 1]) for length in range(len(path)))
         self.cache: dict[tuple, tuple | None] = {}
@@ -243,6 +242,11 @@ class Verdict:
         return Z99 * math.sqrt(variance) / due if due else 0.0
 
 
+def is_saying(stack: tuple) -> bool:
+    """Does the program still say what it is? A quick profiler, or one of a busy machine, sees that."""
+    return any((function, file.rsplit("/", 1)[-1]) == ("ready", "oracle.py") for function, file, _line in stack)
+
+
 def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
     """`profile` has `stacks` and, if its samples have weights, `times`, by which shares are judged
     then, as in its reports: rounds that take longer are fewer, but count for more. If it says when
@@ -256,7 +260,7 @@ def judge(program: Program, profile, start_ns: int, end_ns: int) -> Verdict:
             verdict.cut += samples
         if not stack:
             verdict.empty += samples
-        elif not possible(symbols):
+        elif not possible(symbols) and not is_saying(stack):
             verdict.impossible += samples
             text = shown(symbols)
             verdict.examples[text] = verdict.examples.get(text, 0) + samples
