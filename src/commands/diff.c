@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "commands/inputs.h"
+#include "commands/report_moment.h"
 #include "commands/verb.h"
 #include "record/model/edit.h"
 #include "record/model/shed.h"
@@ -18,13 +19,16 @@
 
 static const char help[] =
     "Usage: fathom diff [OPTION…] BEFORE NOW\n"
+    "       fathom diff --at TIME --at TIME RECORDING\n"
     "What changed between two recordings, in any format of `fathom convert`: functions, with what\n"
     "they had before, have now, and the difference, the largest first. Functions are found again\n"
     "although their lines, or the folder of their file, are others.\n"
     "\n"
     "What to compare (by default the time of functions; memory where there is nothing else):\n"
     "      --memory[=WHAT]   memory: lines (the default), functions or tree\n"
-    "      --at WHEN         of memory: peak, end (never freed), all (allocated), temporary\n"
+    "      --at WHEN         of memory: peak, end (never freed), all (allocated), temporary,\n"
+    "                        together (when all processes had most); or a time of the run, 2.5s or\n"
+    "                        50%: of both recordings, or, given twice, of each its own\n"
     "      --lines           time by line, where lines were recorded\n"
     "      --tree            by path: the trees of both as one\n"
     "      --depth N         levels of the tree (all)\n"
@@ -60,9 +64,11 @@ struct diff_request {
     int limit, depth, width;
     double min_percent, fail_above; /* fail_above < 0: not said */
     enum fm_color_mode color;
+    struct fm_report_moment moments[FM_SIDES];
+    int timed;         /* how many of these were said */
     FM_VEC(int) edits; /* of which kind, and with which globs */
     FM_VEC(const char *) globs;
-    char *const *files;
+    char *file[FM_SIDES];
 };
 
 /* ---- the command line ---- */
@@ -159,7 +165,7 @@ static int take_sort(struct diff_request *q, const char *text, struct fm_error *
             return fm_error_set(
                 err, FM_BAD_QUERY,
                 "there is no sort key \"%s\"; there are self, total, calls, peak, leaked, "
-                "allocated, blocks, temporary, and change, growth, ratio, before, now, name",
+                "allocated, blocks, temporary, together, and change, growth, ratio, before, now, name",
                 word);
         text += len + (text[len] == ',');
     }
@@ -181,13 +187,34 @@ static int take_memory(struct diff_request *q, const char *text, struct fm_error
     return 0;
 }
 
+/* A time of the run; the second is that of what is now. */
+static int take_moment(struct diff_request *q, const char *text, struct fm_error *err)
+{
+    struct fm_report_moment moment;
+    if (!fm_report_moment_parse(&moment, text) || moment.range)
+        return fm_error_set(
+            err, FM_USAGE,
+            "--at is peak, end, all, temporary, together, or a time as 2.5s or 50%%, "
+            "not \"%s\"",
+            text);
+    if (q->timed == FM_SIDES)
+        return fm_error_set(err, FM_USAGE, "--at: there are two recordings, and three times");
+    q->moments[FM_NOW] = moment;
+    if (!q->timed)
+        q->moments[FM_BEFORE] = moment;
+    q->timed++;
+    q->memory = true;
+    q->key = fm_diff_key_named("then");
+    return 0;
+}
+
 static int take_at(struct diff_request *q, const char *text, struct fm_error *err)
 {
-    static const char *const keys[] = { "peak", "leaked", "allocated", "temporary" };
-    static const char *const words[] = { "peak", "end", "all", "temporary" };
+    static const char *const keys[] = { "peak", "leaked", "allocated", "temporary", "together" };
+    static const char *const words[] = { "peak", "end", "all", "temporary", "together" };
     int word = find_word(words, FM_COUNT(words), text);
     if (word < 0)
-        return fm_error_set(err, FM_USAGE, "--at is peak, end, all or temporary, not \"%s\"", text);
+        return take_moment(q, text, err);
     q->memory = true;
     q->key = fm_diff_key_named(keys[word]);
     return 0;
@@ -267,9 +294,14 @@ static int parse(struct diff_request *q, int argc, char **argv, struct fm_error 
         if (take_option(q, option, err) < 0)
             return err->status;
     }
-    q->files = argv + optind;
-    if (!q->files[0] || !q->files[1] || q->files[2])
-        return fm_error_set(err, FM_USAGE, "name two recordings: what was, and what is");
+    int files = argc - optind;
+    if (files != 2 && !(files == 1 && q->timed == FM_SIDES))
+        return fm_error_set(
+            err, FM_USAGE,
+            "name two recordings: what was, and what is; or one, and two times of it "
+            "with --at");
+    q->file[FM_BEFORE] = argv[optind];
+    q->file[FM_NOW] = argv[optind + files - 1];
     if (q->lines && (q->memory || q->tree))
         return fm_error_set(err, FM_USAGE, "--lines is of time, and no tree");
     return 0;
@@ -282,6 +314,7 @@ struct diff_subject {
     uint32_t *origin[FM_SIDES];
     struct fm_flat *flat[FM_SIDES];
     struct fm_pairs pairs;
+    struct fm_shown shown[FM_SIDES];
     const char *files[FM_SIDES][2];
     struct fm_diff d;
 };
@@ -296,7 +329,7 @@ static int edit(struct diff_subject *s, int side, const struct diff_request *q,
             return fm_error_set(
                 err, FM_UNSUPPORTED,
                 "--fold, --filter and --root need calling contexts, which %s does not hold",
-                q->files[side]);
+                q->file[side]);
         s->p[side] = q->edits.data[i] == OPT_FOLD ? fm_profile_fold(old, fm_function_glob, glob)
                      : q->edits.data[i] == OPT_FILTER
                          ? fm_profile_filter(old, fm_function_glob, glob)
@@ -309,10 +342,11 @@ static int edit(struct diff_subject *s, int side, const struct diff_request *q,
 static int open_side(struct diff_subject *s, int side, const struct diff_request *q,
                      struct fm_error *err)
 {
-    char *const files[2] = { q->files[side], NULL };
-    s->files[side][0] = q->files[side];
+    char *const files[2] = { q->file[side], NULL };
+    s->files[side][0] = q->file[side];
     /* Lines are told by their text. Whether they are compared may depend on what the files hold. */
-    s->p[side] = fm_inputs_open(files, false, FM_FILE_TEXTS, err);
+    unsigned parts = FM_FILE_TEXTS | (q->timed ? FM_FILE_HISTORIES : 0);
+    s->p[side] = fm_inputs_open(files, false, parts, err);
     return s->p[side] ? edit(s, side, q, err) : err->status;
 }
 
@@ -340,15 +374,19 @@ static int choose(const struct diff_subject *s, struct diff_request *q, struct f
         if (q->memory ? !fm_profile_has_memory(p)
                       : !fm_profile_has_time(p) || (q->lines && !p->lines.rows.len))
             return fm_error_set(err, FM_UNSUPPORTED,
-                                "%s holds no %s, so there is nothing to compare", q->files[side],
+                                "%s holds no %s, so there is nothing to compare", q->file[side],
                                 q->memory  ? "memory"
                                 : q->lines ? "lines"
                                            : "time");
         if (q->tree && !p->threads.len)
             return fm_error_set(err, FM_UNSUPPORTED,
                                 "%s holds no calling contexts, so there is no tree to compare",
-                                q->files[side]);
+                                q->file[side]);
     }
+    bool together = s->p[FM_BEFORE]->columns[FM_METRIC_TOGETHER].data &&
+                    s->p[FM_NOW]->columns[FM_METRIC_TOGETHER].data;
+    if (q->key == FM_DIFF_KEYS && q->memory && together) /* as in reports of several processes */
+        q->key = fm_diff_key_named("together");
     if (q->key == FM_DIFF_KEYS)
         q->key = q->memory ? FM_DIFF_PEAK : q->lines ? FM_DIFF_TOTAL : FM_DIFF_SELF;
     const struct fm_diff_key *key = &fm_diff_keys[q->key];
@@ -361,6 +399,18 @@ static int choose(const struct diff_subject *s, struct diff_request *q, struct f
     return 0;
 }
 
+/* Give the contexts what they had at the times that were asked for. */
+static int show_times(struct diff_subject *s, const struct diff_request *q, struct fm_error *err)
+{
+    for (int side = 0; side < FM_SIDES && q->timed; side++) {
+        struct fm_shown none;
+        if (fm_report_moment_show(&q->moments[side], s->p[side], q->file[side], &none,
+                                  &s->shown[side], err) < 0)
+            return err->status;
+    }
+    return 0;
+}
+
 static void prepare(struct diff_subject *s, const struct diff_request *q)
 {
     struct fm_diff *d = &s->d;
@@ -369,6 +419,8 @@ static void prepare(struct diff_subject *s, const struct diff_request *q)
     *d = (struct fm_diff){ .memory = q->memory,
                            .lines = q->lines,
                            .key = q->key,
+                           .timed = q->timed > 0,
+                           .shown = { s->shown[FM_BEFORE], s->shown[FM_NOW] },
                            .order = q->order,
                            .rows_max = q->limit,
                            .depth_max = q->depth,
@@ -442,7 +494,7 @@ static int compare(struct diff_subject *s, struct diff_request *q, struct fm_err
     for (int side = 0; side < FM_SIDES; side++)
         if (open_side(s, side, q, err) < 0)
             return err->status;
-    if (choose(s, q, err) < 0)
+    if (choose(s, q, err) < 0 || show_times(s, q, err) < 0)
         return err->status;
     prepare(s, q);
     print(s, q);

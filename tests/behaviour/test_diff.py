@@ -185,6 +185,24 @@ def test_lines_that_moved(python, tmp_path):
     assert [(s["qualname"], s["line"]) for s in tree if s.get("file", "").endswith("app.py")][:2] == [("<module>", 9), ("load", 4)]
 
 
+def test_two_times_of_one_run(python, tmp_path):
+    """A million bytes for the first second, two for the second."""
+    (tmp_path / "app.py").write_text("import time\na = bytearray(1_000_000)\ntime.sleep(1)\nb = bytearray(2_000_000)\ndel a\ntime.sleep(1)\n")
+    recording = tmp_path / "out.fathom"
+    done = fathom("run", "-q", "--memory", "-o", recording, python, "app.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = compared("--at", "35%", "--at", "85%", recording)
+    assert (result["before"], result["now"], result["sorted_by"]) == (str(recording), str(recording), "then")
+    assert result["before_at_ns"] < result["now_at_ns"]
+    found = {f["line"]: f["change_then_bytes"] for f in result["lines"] if f["file"] == str(tmp_path / "app.py")}
+    assert 2_000_000 < found[4] < 2_001_000 and -1_001_000 < found[2] < -999_000  # the module's dict may grow on either
+    text = diff("--at", "35%", "--at", "85%", recording)
+    assert f"before  {recording} at " in text and "s, as looked at " in text
+    assert "nothing changed" in diff("--at", "35%", recording, recording)
+    assert fathom("diff", "--at", "35%", recording).returncode == 2
+    assert fathom("diff", "--at", "1h", "--at", "2h", recording).returncode == 12
+
+
 @pytest.mark.parametrize("args, status, words", [
     ((), 2, "name two recordings"),
     (("a",), 2, "name two recordings"),

@@ -32,10 +32,16 @@ enum { FM_BEFORE, FM_NOW, FM_SIDES };
     X("blocks",           "blocks",                 "blocks",           BLOCKS,           false, true)  \
     X("temporary",        "temporary_bytes",        "temporary",        TEMPORARY,        false, true)  \
     X("total_temporary",  "total_temporary_bytes",  "total temporary",  TEMPORARY,        true,  true)  \
-    X("temporary_blocks", "temporary_blocks",       "temporary blocks", TEMPORARY_BLOCKS, false, true)
+    X("temporary_blocks", "temporary_blocks",       "temporary blocks", TEMPORARY_BLOCKS, false, true)  \
+    X("together",         "together_bytes",         "all together",     TOGETHER,         false, true)  \
+    X("total_together",   "total_together_bytes",   "total all together", TOGETHER,       true,  true)  \
+    X("together_blocks",  "together_blocks",        "blocks all together", TOGETHER_BLOCKS, false, true) \
+    X("then",             "then_bytes",             "alive",            THEN,             false, true)  \
+    X("total_then",       "total_then_bytes",       "total alive",      THEN,             true,  true)  \
+    X("then_blocks",      "then_blocks",            "blocks alive",     THEN_BLOCKS,      false, true)
 /* clang-format on */
 
-enum { FM_DIFF_SELF, FM_DIFF_TOTAL, FM_DIFF_CALLS, FM_DIFF_PEAK, FM_DIFF_KEYS = 15 };
+enum { FM_DIFF_SELF, FM_DIFF_TOTAL, FM_DIFF_CALLS, FM_DIFF_PEAK, FM_DIFF_KEYS = 21 };
 
 struct fm_diff_key {
     const char *name, *json, *title;
@@ -70,6 +76,8 @@ struct fm_diff {
     bool memory, lines;    /* lines: rows are lines of functions, of time */
     int key;               /* what is shown and sorted by */
     enum fm_diff_order order;
+    bool timed; /* of two times of a run: */
+    struct fm_shown shown[FM_SIDES];
     double scale;            /* that everything before was multiplied with */
     int rows_max, depth_max; /* < 0: all */
     double min_percent;

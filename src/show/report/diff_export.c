@@ -98,6 +98,9 @@ static void add_head(struct fm_buffer *out, const struct fm_diff *d)
         fm_json_add_text_member(out, side ? "now" : "before", d->side[side].files[0]);
         if (command)
             fm_json_add_text_member(out, side ? "now_command" : "before_command", command);
+        if (d->timed)
+            fm_json_add_member(out, side ? "now_at_ns" : "before_at_ns",
+                               (int64_t)d->shown[side].shown_ns);
     }
     fm_json_add_text_member(out, "of", d->memory ? "memory" : "time");
     fm_json_add_text_member(out, "sorted_by", fm_diff_keys[d->key].name);

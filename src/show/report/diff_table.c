@@ -34,6 +34,12 @@ static void print_side(const struct fm_diff *d, int side)
     const char *command = fm_profile_fact_get(r->p, "command");
     fm_autobuffer line = FM_BUFFER_INIT;
     fm_buffer_addf(&line, "%s  %s", side == FM_BEFORE ? "before" : "now   ", r->files[0]);
+    if (d->timed) {
+        const struct fm_shown *at = &d->shown[side];
+        char number[FM_NUMBER_BYTES];
+        fm_buffer_addf(&line, " at %.3f s, as looked at %s before", at->asked_ns / 1e9,
+                       fm_number_time(number, (int64_t)(at->asked_ns - at->shown_ns)));
+    }
     if (command)
         fm_buffer_addf(&line, "  %s", command);
     print_line(d, FM_COLOR_DIM, &line);
@@ -76,6 +82,13 @@ static void print_warnings(const struct fm_diff *d)
             fm_autobuffer line = FM_BUFFER_INIT;
             fm_buffer_addf(&line, "%s: %s", side == FM_BEFORE ? "before" : "now",
                            fm_profile_text(p, p->notes.data[i].text));
+            print_line(d, FM_COLOR_WARN, &line);
+        }
+    for (int side = 0; side < FM_SIDES; side++)
+        if (d->memory && fm_profile_has_estimates(d->side[side].p)) {
+            fm_autobuffer line = FM_BUFFER_INIT;
+            fm_buffer_addf(&line, "%s: memory is estimated from samples of it",
+                           side == FM_BEFORE ? "before" : "now");
             print_line(d, FM_COLOR_WARN, &line);
         }
     if (!d->memory && d->side[FM_BEFORE].flat->states != d->side[FM_NOW].flat->states) {
@@ -147,7 +160,7 @@ static bool is_beside(const struct fm_diff *d, int key)
 {
     enum fm_metric metric = fm_diff_keys[key].metric;
     return key != d->key &&
-           (!d->memory || (!fm_diff_keys[key].total &&
+           (!d->memory || (!fm_diff_keys[key].total && !d->timed &&
                            (metric == FM_METRIC_PEAK || metric == FM_METRIC_LEAKED ||
                             metric == FM_METRIC_ALLOCATED || metric == FM_METRIC_BLOCKS)));
 }
