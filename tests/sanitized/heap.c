@@ -122,6 +122,12 @@ static void give_up(void *object)
 {
     (void)object;
 }
+static uint32_t name_of(void *thread, char *out, uint32_t room)
+{
+    (void)thread;
+    snprintf(out, room, "%s", "thread");
+    return 6;
+}
 static void describe(const void *code, struct fm_heap_code *out)
 {
     *out = (struct fm_heap_code){ .first_line = (uint32_t)((const struct code *)code - codes + 1) };
@@ -151,6 +157,7 @@ static const struct fm_heap_layout layout = {
     .give_up = give_up,
     .describe = describe,
     .describe_type = describe,
+    .thread_name = name_of,
 };
 
 /* ---- what threads do ---- */

@@ -286,10 +286,15 @@ static inline int64_t fm_heap_sampled_peak(int64_t at_others, int64_t at_own)
     return at_others / 4 * 3 + at_own / 4 + (at_others % 4 * 3 + at_own % 4) / 4;
 }
 
+enum fm_heap_thread_flags {
+    FM_HEAP_THREAD_CALLED = 2, /* `name`: so it calls itself for the system */
+    FM_HEAP_THREAD_NAMED = 4, /* `name`: so Python calls it; else what the system called it first */
+};
+
 struct fm_heap_thread {
     uint32_t tid;
     uint32_t root;    /* node */
-    uint32_t python;  /* bit 0: ran Python code */
+    uint32_t flags;   /* enum fm_heap_thread_flags */
     uint32_t threads; /* that shared this record, one after the other */
     uint64_t start_ns;
     char name[40];

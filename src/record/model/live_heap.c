@@ -218,6 +218,16 @@ static uint32_t find_thread(struct heap_load *l, uint32_t tid)
     return FM_NONE;
 }
 
+/* What the system called a thread before it called itself something is the program's name. */
+static uint32_t name_of_thread(struct heap_load *l, const struct fm_heap_thread *t)
+{
+    if (t->tid == l->h.pid)
+        return fm_profile_string(l->p, "MainThread");
+    if (!(t->flags & (FM_HEAP_THREAD_CALLED | FM_HEAP_THREAD_NAMED)))
+        return 0;
+    return fm_strings_add(l->p->strings, t->name, strnlen(t->name, sizeof t->name));
+}
+
 static void find_threads(struct heap_load *l)
 {
     struct fm_profile *p = l->p;
@@ -227,13 +237,14 @@ static void find_threads(struct heap_load *l)
     for (uint64_t i = 0; i < count; i++) {
         const struct fm_heap_thread *t = &l->threads[i];
         uint32_t thread = find_thread(l, t->tid);
+        if (thread != FM_NONE && !p->threads.data[thread].name)
+            p->threads.data[thread].name = name_of_thread(l, t);
         if (thread == FM_NONE) {
             struct fm_thread fresh = { .process = l->process,
                                        .tid = t->tid,
                                        .start_ns = t->start_ns,
                                        .end_ns = process->end_ns };
-            if (t->tid == l->h.pid)
-                fresh.name = fm_profile_string(p, "MainThread");
+            fresh.name = name_of_thread(l, t);
             thread = fm_profile_thread(p, &fresh);
         }
         l->thread_of[i] = thread;

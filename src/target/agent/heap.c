@@ -10,6 +10,7 @@
 
 #include "target/agent/bridge.h"
 #include "target/agent/line_memory.h"
+#include "target/agent/threads.h"
 #include "target/heap/layout.h"
 
 /* ---- code objects, read without the GIL: all of these never change ---- */
@@ -113,6 +114,56 @@ static void give_up(void *object)
     Py_DECREF((PyObject *)object);
 }
 
+/* ---- names of threads ---- */
+
+static const void *pointer_at(const void *object, uint32_t offset)
+{
+    const void *p;
+    memcpy(&p, (const char *)object + offset, sizeof p);
+    return p;
+}
+
+/* Since 3.14 the low bits of what a frame has are a tag. */
+static const void *without_tag(const void *p)
+{
+    return (const char *)p - ((uintptr_t)p & 7);
+}
+
+static const _PyInterpreterFrame *oldest_frame(const PyThreadState *thread)
+{
+    const void *newest = pointer_at(thread, FM_THREAD_FRAME);
+    const _PyInterpreterFrame *oldest = NULL;
+    if (FM_CFRAME_FRAME != UINT32_MAX)
+        newest = pointer_at(newest, FM_CFRAME_FRAME);
+    for (const _PyInterpreterFrame *f = newest; f; f = f->previous)
+        if ((unsigned char)f->owner < FM_OWNER_FOREIGN)
+            oldest = f;
+    return oldest;
+}
+
+/* What threading starts a thread with is Thread._bootstrap(self). */
+static uint32_t thread_name(void *address, char *out, uint32_t room)
+{
+    const _PyInterpreterFrame *frame = oldest_frame(address);
+    const PyCodeObject *code = frame ? without_tag(pointer_at(frame, FM_FRAME_CODE)) : NULL;
+    PyObject *self = NULL;
+    if (code && code->co_argcount == 1 &&
+        PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0)
+        self =
+            (PyObject *)without_tag(pointer_at(frame, offsetof(_PyInterpreterFrame, localsplus)));
+    if (!self)
+        return 0;
+    int collecting = fm_python_gc_hold(address);
+    struct fm_raised raised = fm_python_put_aside();
+    PyObject *name = fm_thread_name_of(self);
+    uint32_t used = read_text(name, out, room);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    fm_python_put_back(raised);
+    fm_python_gc_release(address, collecting);
+    return used;
+}
+
 /* ---- memory of lines ---- */
 
 static struct fm_heap_meter *(*meter_of_thread)(void);
@@ -161,6 +212,7 @@ void fm_heap_introduce(void)
         .give_up = give_up,
         .describe = describe,
         .describe_type = describe_type,
+        .thread_name = thread_name,
     };
     int wanted = python ? python(&layout) : -1;
     if (wanted < 0)

@@ -358,6 +358,14 @@ static bool type_has(PyTypeObject *type, const char *name)
     return !mro;
 }
 
+PyObject *fm_thread_name_of(PyObject *thread)
+{
+    PyObject *key = !type_has(Py_TYPE(thread), "_name") ? PyUnicode_FromString("_name") : NULL;
+    PyObject *found = key ? PyObject_GenericGetAttr(thread, key) : NULL;
+    Py_XDECREF(key);
+    return found;
+}
+
 /* threading._active[ident]._name, read without running any of the program's code. New, or NULL. */
 static PyObject *threading_name(void)
 {
@@ -366,14 +374,10 @@ static PyObject *threading_name(void)
     PyObject *dict = module && PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
     PyObject *active = dict ? PyDict_GetItemString(dict, "_active") : NULL;
     PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-    PyObject *thread = NULL, *found = NULL;
+    PyObject *thread = NULL;
     if (active && PyDict_CheckExact(active) && ident)
         thread = PyDict_GetItemWithError(active, ident);
-    bool plain = thread && !type_has(Py_TYPE(thread), "_name");
-    PyObject *key = plain ? PyUnicode_FromString("_name") : NULL;
-    if (key)
-        found = PyObject_GenericGetAttr(thread, key);
-    Py_XDECREF(key);
+    PyObject *found = thread ? fm_thread_name_of(thread) : NULL;
     Py_XDECREF(ident);
     Py_XDECREF(module);
     Py_XDECREF(name);

@@ -28,4 +28,7 @@ void fm_threads_look(struct fm_collector *c);
 /* Put the name that `threading` gives the current thread into its record, if it has one by now. */
 void fm_thread_learn_name(struct fm_agent_thread *t);
 
+/* The name that a threading.Thread has, read without running any of the program's code; new, or NULL. */
+PyObject *fm_thread_name_of(PyObject *thread);
+
 #endif

@@ -84,11 +84,13 @@ struct fm_heap_self {
     uint32_t shared_events, by_itself; /* in a C world without an owner: see alone.h */
     uint32_t number;                   /* in the store */
     uint32_t tid;
-    const void *thread;   /* the Python thread state of its last event that had the GIL */
-    uint32_t root;        /* node of what is allocated without Python code */
-    uint32_t allocations; /* counts up, around */
-    uint32_t era;         /* fm_heap.era as of the steps: no code in them has died since */
-    const void *walked;   /* the thread state whose stack the steps are */
+    struct fm_heap_thread *record; /* in the store */
+    uint32_t name_in, name_tries;  /* frees until it is asked for its name; 0: never */
+    const void *thread;            /* the Python thread state of its last event that had the GIL */
+    uint32_t root;                 /* node of what is allocated without Python code */
+    uint32_t allocations;          /* counts up, around */
+    uint32_t era;                  /* fm_heap.era as of the steps: no code in them has died since */
+    const void *walked;            /* the thread state whose stack the steps are */
     struct fm_heap_step *steps, *fresh; /* the stack as it was, and room to see what it is */
     uint32_t depth, room;
     uint32_t anchor_count;

@@ -51,6 +51,9 @@ struct fm_heap_layout {
     /* Reads only, takes no GIL: the code object is that of a frame of this thread. */
     void (*describe)(const void *code, struct fm_heap_code *out);
     void (*describe_type)(const void *type, struct fm_heap_code *out); /* with the GIL */
+    /* The name that the program gave the thread that this is the state of; its bytes, or 0 if there is
+     * none yet. With the GIL; raises nothing, runs no other code. */
+    uint32_t (*thread_name)(void *thread, char *out, uint32_t room);
 };
 
 #endif

@@ -257,6 +257,7 @@ static inline void hook_free(int domain, void *block)
         fm_heap.header->worlds[FM_HEAP_WORLD_PYTHON].unknown_frees++;
     unguard();
     fm_event_outside(self);
+    fm_threads_see_free(self);
     next->free(next->ctx, block);
     fm_event_close();
 }
@@ -343,6 +344,11 @@ static void listen_free(void *ctx, void *block)
     }
     if (FM_UNLIKELY(fm_heap_self && fm_heap_self->wants_anchor))
         anchor_for_c();
+    if (FM_UNLIKELY(fm_heap_self && fm_heap_self->name_in) && !fm_heap_busy) {
+        fm_heap_busy = 1;
+        fm_threads_see_free(fm_heap_self);
+        fm_heap_busy = 0;
+    }
     fm_python_behind[FM_PYTHON_OBJ].free(fm_python_behind[FM_PYTHON_OBJ].ctx, block);
 }
 

@@ -1,10 +1,11 @@
 /* Threads; see threads.h. */
 #include "target/heap/threads.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -28,6 +29,49 @@ struct fm_heap_self *fm_threads_all(void)
     return __atomic_load_n(&threads.all, __ATOMIC_ACQUIRE);
 }
 
+/* ---- names ---- */
+
+#define MOST_TRIES 12 /* each twice as late as the one before */
+
+/* The system's name is for now, if the thread has one of its own. The main thread is asked for none. */
+static void expect_name(struct fm_heap_self *self)
+{
+    bool main = self->tid == (uint32_t)getpid();
+    prctl(PR_GET_NAME, self->record->name, 0, 0, 0); /* 16 bytes */
+    self->name_in = !main;
+    self->name_tries = 0;
+}
+
+void fm_threads_learn_name(struct fm_heap_self *self)
+{
+    char name[sizeof self->record->name];
+    void *thread = fm_heap.has_layout ? fm_heap.layout.current_thread() : NULL;
+    uint32_t bytes = thread ? fm_heap.layout.thread_name(thread, name, sizeof name - 1) : 0;
+    if (bytes) {
+        name[bytes] = '\0';
+        memcpy(self->record->name, name, bytes + 1);
+        self->record->flags |= FM_HEAP_THREAD_NAMED;
+    } else if (++self->name_tries < MOST_TRIES) {
+        self->name_in = 1u << self->name_tries;
+    }
+}
+
+/* What a thread calls itself for the system; what others call it is not heard of. */
+FM_HEAP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+    static int (*real)(pthread_t, const char *);
+    if (!real)
+        real = (int (*)(pthread_t, const char *))dlsym(RTLD_NEXT, "pthread_setname_np");
+    int rc = real ? real(thread, name) : ENOSYS;
+    struct fm_heap_self *self =
+        rc == 0 && pthread_equal(thread, pthread_self()) ? fm_heap_self : NULL;
+    if (self && *fm_heap.here && !(self->record->flags & FM_HEAP_THREAD_NAMED)) {
+        snprintf(self->record->name, sizeof self->record->name, "%s", name);
+        self->record->flags |= FM_HEAP_THREAD_CALLED;
+    }
+    return rc;
+}
+
 /* Room for its stack, and its place in the store. */
 static bool prepare(struct fm_heap_self *self)
 {
@@ -43,9 +87,10 @@ static bool prepare(struct fm_heap_self *self)
     }
     self->root = fm_heap_store_node(0, 0, 0, self->number);
     self->patience = 8;
+    self->record = record;
     record->root = self->root;
     record->tid = self->tid;
-    prctl(PR_GET_NAME, record->name, 0, 0, 0); /* 16 bytes */
+    expect_name(self);
     return self->root != 0;
 }
 
@@ -137,6 +182,7 @@ static struct fm_heap_self *take_over(uint32_t tid)
         self->depth = self->anchor_count = 0;
         self->thread = self->walked = NULL;
         fm_threads_meter_at(self, NULL);
+        self->name_in = 0; /* it has that of the first of them */
     }
     fm_heap_lock_give(&threads.lock);
     return self;

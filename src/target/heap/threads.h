@@ -28,6 +28,16 @@ void fm_threads_init(void);
  * no more. */
 void fm_threads_meter_at(struct fm_heap_self *self, struct fm_heap_meter *place);
 
+/* Ask the thread for its name, and if there is none yet once more, later. Outside, with the GIL. */
+void fm_threads_learn_name(struct fm_heap_self *self);
+
+/* A block of Python ended in the thread. */
+static inline void fm_threads_see_free(struct fm_heap_self *self)
+{
+    if (FM_UNLIKELY(self->name_in) && --self->name_in == 0)
+        fm_threads_learn_name(self);
+}
+
 /* In a child: the calling thread is the only one left, and new to its store. */
 void fm_threads_reset(void);
 
