@@ -108,6 +108,38 @@ def test_generators_have_no_memory_of_others(record):
     assert max(row["allocated_bytes"] for row in rows.values()) < 6_000_000
 
 
+def test_tasks_have_no_memory_of_others(record):
+    """A line that awaits has what its own coroutine does, not what other tasks do meanwhile."""
+    path = record("""
+        import asyncio
+        kept = []
+        @profile
+        async def one():
+            a = bytes(1_000_000)
+            await asyncio.sleep(0.01)
+            b = await inner()
+            del a
+        async def inner():
+            x = bytes(2_000_000); del x
+            await asyncio.sleep(0.01)
+            return bytes(3_000_000)
+        async def other():
+            for i in range(4):
+                kept.append(bytes(7_000_000))
+                await asyncio.sleep(0.005)
+        async def main():
+            await asyncio.gather(one(), other())
+        asyncio.run(main())
+        """)
+    rows = lines(path)
+    assert rows["one", 6]["allocated_bytes"] == 1_000_033
+    assert rows["one", 7]["allocated_bytes"] < 20_000 and rows["one", 7]["transient_bytes"] < 20_000
+    allocated, freed, above = numbers(rows["one", 8])
+    assert allocated == pytest.approx(5_000_066, abs=20_000) and freed == pytest.approx(2_000_033, abs=20_000)
+    assert above == pytest.approx(3_000_033, abs=20_000)
+    assert rows["one", 9]["freed_bytes"] == pytest.approx(1_000_033, abs=1000)
+
+
 def test_threads_have_their_own(record):
     path = record("""
         import threading

@@ -210,6 +210,18 @@ def test_fail_on_increase(tests):
     assert "had 5 MiB at its peak, and 4 MiB the last time" in output
 
 
+@pytest.mark.skipif(not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed")
+def test_xdist(tests):
+    status, output = tests("""
+        @pytest.mark.parametrize("n", range(4))
+        @pytest.mark.limit_memory("8 MB")
+        def test_it(n):
+            load((5 + n) * MB)
+        """, "-n", "2", "--fathom-memory")
+    assert counts(output) == {"passed": 3, "failed": 1} and "had 8 MiB at its peak" in output
+    assert re.search(r"8 MiB  .*\[3\]\n +7 MiB  .*\[2\]\n +6 MiB  .*\[1\]\n +5 MiB  .*\[0\]", output)
+
+
 def test_markers_are_known(tests):
     status, output = tests("def test_it(): pass", "--markers", recorded=False)
     assert "limit_memory(size, current_thread_only=False)" in output and "limit_leaks(size, filter_fn=None)" in output

@@ -70,6 +70,8 @@ static void thread_ends(void *thread)
     struct region_thread *t = thread;
     if (t->newest)
         return; /* what it was in stays open until the end */
+    if (t->counts)
+        fm_line_memory_meter_at(NULL); /* its last frees are not the next one's */
     struct region_thread *first = __atomic_load_n(&regions.ended, __ATOMIC_RELAXED);
     do
         t->next = first;
