@@ -339,6 +339,7 @@ void fm_report_memory_header(const struct fm_report *r)
         print_moment(r, &sums);
     print_memory(r, &sums);
     print_looks(r, &sums);
+    fm_report_memory_reserves(r);
     fm_memory_describe_samples(&samples, &sums);
     if (samples.len)
         print_line(r, FM_COLOR_WARN, samples.data);

@@ -11,6 +11,8 @@
 #include "show/report/number.h"
 #include "show/report/report.h"
 
+#define RESERVES_LEAST 50 /* of resident memory, that part, to be in a header */
+
 static const char *const when_names[FM_RESIDENT_WHENS] = { "highest", "last" };
 
 /* The accounts of a process, by when; NULL where there is none. */
@@ -129,6 +131,24 @@ static void show_reserves(const struct fm_report *r, const struct fm_resident *a
                        fm_number_bytes(resident, reserve->resident));
         print_sentence(r, fm_buffer_text(&line));
     }
+}
+
+/* In the header of every report: what is of no line, and yet much of what is resident. Of several
+ * processes the one that has most of it speaks for all. */
+void fm_report_memory_reserves(const struct fm_report *r)
+{
+    const struct fm_memory *memory = &r->p->memory;
+    const struct fm_resident *most = NULL;
+    for (size_t i = 0; i < memory->residents.len; i++) {
+        const struct fm_resident *account = &memory->residents.data[i];
+        int64_t reserved = account->parts[FM_RESIDENT_RESERVED];
+        if (is_shown(r, account->process) && account->when == FM_RESIDENT_HIGHEST &&
+            reserved > account->rss / RESERVES_LEAST &&
+            (!most || reserved > most->parts[FM_RESIDENT_RESERVED]))
+            most = account;
+    }
+    if (most)
+        show_reserves(r, most);
 }
 
 void fm_report_memory_resident(const struct fm_report *r)

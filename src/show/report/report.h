@@ -76,6 +76,7 @@ void fm_report_memory_threads(const struct fm_report *r);
 void fm_report_memory_processes(const struct fm_report *r);
 void fm_report_memory_stats(const struct fm_report *r);
 void fm_report_memory_resident(const struct fm_report *r);
+void fm_report_memory_reserves(const struct fm_report *r); /* sentences, for headers */
 void fm_report_memory_resident_json(const struct fm_report *r, struct fm_buffer *out);
 void fm_report_memory_resident_csv(const struct fm_report *r);
 

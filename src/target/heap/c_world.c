@@ -205,26 +205,17 @@ FM_HEAP_EXPORT void *calloc(size_t count, size_t bytes)
     return given(self, real.calloc(count, bytes), count * bytes, FM_HEAP_KIND_CALLOC);
 }
 
-FM_HEAP_EXPORT void free(void *block)
+/* Before the real function: count the end of a block. If that is not NULL an event is open. */
+static inline struct fm_heap_self *taken(const void *block)
 {
-    if (!block || FM_UNLIKELY(is_in_buffer(block)))
-        return;
-    if (FM_UNLIKELY(!real.free)) {
-        fm_c_world_init();
-        if (!real.free)
-            return;
-    }
     if (fm_heap.sample_bytes) {
         if (fm_sampled_may_know(block) && !fm_heap_busy)
             fm_sampled_ends(block);
-        real.free(block);
-        return;
+        return NULL;
     }
     struct fm_heap_self *self = fm_event_open();
-    if (FM_UNLIKELY(!self)) {
-        real.free(block);
-        return;
-    }
+    if (FM_UNLIKELY(!self))
+        return NULL;
     bool alone = fm_alone_inside(self);
     struct fm_heap_block found = record_take(alone, block);
     if (FM_LIKELY(found.record != 0)) {
@@ -234,8 +225,22 @@ FM_HEAP_EXPORT void free(void *block)
         ends_unknown();
     }
     fm_event_outside(self);
+    return self;
+}
+
+FM_HEAP_EXPORT void free(void *block)
+{
+    if (!block || FM_UNLIKELY(is_in_buffer(block)))
+        return;
+    if (FM_UNLIKELY(!real.free)) {
+        fm_c_world_init();
+        if (!real.free)
+            return;
+    }
+    struct fm_heap_self *self = taken(block);
     real.free(block);
-    fm_event_close();
+    if (FM_LIKELY(self != NULL))
+        fm_event_close();
 }
 
 /* From the buffer to a real block. */
@@ -259,11 +264,11 @@ static void ends_not(struct fm_heap_self *self, bool alone, const struct fm_heap
 
 /* The old block is counted as freed before the real function, so that nothing is by halves while that
  * runs, for which others do not wait. */
-static void *reallocate(void *old, size_t bytes)
+static inline void *reallocate(fm_c_world_resize *resize, const void *data, void *old, size_t bytes)
 {
     struct fm_heap_self *self = fm_event_open();
     if (FM_UNLIKELY(!self))
-        return real.realloc(old, bytes);
+        return resize(data, old, bytes);
     struct fm_heap_block found = { 0, 0, 0 };
     bool alone = fm_alone_inside(self);
     if (old)
@@ -271,7 +276,7 @@ static void *reallocate(void *old, size_t bytes)
     if (found.record)
         ends(self, alone, &found);
     fm_event_outside(self);
-    void *block = real.realloc(old, bytes);
+    void *block = resize(data, old, bytes);
     int saved_errno = errno;
     alone = fm_alone_inside(self);
     if (FM_UNLIKELY(!block && bytes)) {
@@ -291,6 +296,29 @@ static void *reallocate(void *old, size_t bytes)
     return block;
 }
 
+static void *resize_plainly(const void *data, void *old, size_t bytes)
+{
+    (void)data;
+    return real.realloc(old, bytes);
+}
+
+void *fm_c_world_begins(struct fm_heap_self *self, void *block, size_t bytes)
+{
+    return given(self, block, bytes, FM_HEAP_KIND_ALIGNED);
+}
+
+struct fm_heap_self *fm_c_world_ends(const void *block)
+{
+    return taken(block);
+}
+
+void *fm_c_world_realloc(fm_c_world_resize *resize, const void *data, void *old, size_t bytes)
+{
+    if (fm_heap.sample_bytes)
+        return fm_sampled_realloc(resize, data, old, bytes);
+    return reallocate(resize, data, old, bytes);
+}
+
 FM_HEAP_EXPORT void *realloc(void *old, size_t bytes)
 {
     if (FM_UNLIKELY(!real.realloc)) {
@@ -301,8 +329,8 @@ FM_HEAP_EXPORT void *realloc(void *old, size_t bytes)
     if (FM_UNLIKELY(is_in_buffer(old)))
         return leave_buffer(old, bytes);
     if (fm_heap.sample_bytes)
-        return fm_sampled_realloc(real.realloc, old, bytes);
-    return reallocate(old, bytes);
+        return fm_sampled_realloc(resize_plainly, NULL, old, bytes);
+    return reallocate(resize_plainly, NULL, old, bytes);
 }
 
 FM_HEAP_EXPORT void *reallocarray(void *old, size_t count, size_t bytes)

@@ -16,4 +16,15 @@
 
 void fm_c_world_init(void); /* find the real functions */
 
+/* For allocators beside malloc (arrow.c). A block was made in an event that is open: count it, and close
+ * the event. NULL for `self`: it is not ours. Gives the block back. */
+void *fm_c_world_begins(struct fm_heap_self *self, void *block, size_t bytes);
+
+/* A block is about to be given back. If that is not NULL an event is open, to be closed after it was. */
+struct fm_heap_self *fm_c_world_ends(const void *block);
+
+/* All of a realloc; `resize` is the real one. */
+typedef void *fm_c_world_resize(const void *data, void *old, size_t bytes);
+void *fm_c_world_realloc(fm_c_world_resize *resize, const void *data, void *old, size_t bytes);
+
 #endif

@@ -275,13 +275,13 @@ void fm_sampled_ends(const void *block)
         fm_sampled_ended(&found);
 }
 
-void *fm_sampled_realloc(void *(*real)(void *, size_t), void *old, size_t bytes)
+void *fm_sampled_realloc(fm_c_world_resize *resize, const void *data, void *old, size_t bytes)
 {
     struct fm_heap_block taken = { 0, 0, 0 };
     if (!fm_heap_busy && old && fm_sampled_may_know(old))
         taken = fm_sampled_take(old);
     int busy = fm_sampled_enter();
-    void *block = real(old, bytes);
+    void *block = resize(data, old, bytes);
     if (taken.record) {
         int saved_errno = errno;
         fm_heap_busy = busy;

@@ -16,6 +16,7 @@
 #define FM_HEAP_SAMPLED_H
 
 #include "target/heap/blocks.h"
+#include "target/heap/c_world.h"
 #include "target/heap/heap.h"
 
 #define FM_SAMPLED_STRETCHES (1u << 18)
@@ -90,7 +91,7 @@ void fm_sampled_mapped(uint32_t account, uint64_t bytes);
 void fm_sampled_unmapped(uint32_t account, uint64_t bytes, int32_t blocks);
 
 /* Of C's realloc. */
-void *fm_sampled_realloc(void *(*real)(void *, size_t), void *old, size_t bytes);
+void *fm_sampled_realloc(fm_c_world_resize *resize, const void *data, void *old, size_t bytes);
 
 /* Fork: nobody else may be at it; then in the parent, or in the child. */
 void fm_sampled_hold(void);
