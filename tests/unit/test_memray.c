@@ -507,6 +507,27 @@ static void test_a_bomb(void **state)
     fm_buffer_release(&w.b);
 }
 
+/* Ten million calls, one inside the other, in 130 KB: as many contexts as such a file may have, and it is said. */
+static void test_a_bomb_of_calls(void **state)
+{
+    (void)state;
+    struct writer w = { 0 };
+    fm_autobuffer packed = FM_BUFFER_INIT;
+    put_beginning(&w);
+    put_allocation(&w, MALLOC, 0x1000, 100);
+    for (int i = 0; i < 10000000; i++)
+        put_push(&w, 2, 2);
+    pack(&w.b, &packed);
+    assert_in_range(packed.len, 1, 200000);
+    struct fm_profile *p = load_bytes(packed.data, packed.len);
+    assert_int_equal(p->notes.len, 1);
+    assert_string_equal(fm_profile_text(p, p->notes.data[0].kind), "damaged");
+    assert_int_equal(sum_of(p, FM_METRIC_PEAK), 100);
+    assert_in_range(p->nodes.len, 1000000, 3000000);
+    fm_profile_free(p);
+    fm_buffer_release(&w.b);
+}
+
 /* ---- what is no such file, or no longer ---- */
 
 /* It is read as far as it goes, or refused in words. */
@@ -629,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_an_aggregated_file),
         cmocka_unit_test(test_packed),
         cmocka_unit_test(test_a_bomb),
+        cmocka_unit_test(test_a_bomb_of_calls),
         cmocka_unit_test(test_damaged_anywhere),
         cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_impossible_numbers),

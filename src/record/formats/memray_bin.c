@@ -30,7 +30,7 @@
 
 /* A list of ten million equal objects is forty million bytes of records, and 160 KB of LZ4: what is alive counts
  * by itself, beside what a file of that size may need otherwise. */
-#define BUDGET_SMALL ((uint64_t)4 << 30)
+#define BLOCKS_SMALL ((uint64_t)4 << 30)
 
 /* ---- the header ---- */
 
@@ -217,10 +217,11 @@ static void release(struct fm_memray_bin *b)
 static struct fm_profile *read_bin(const void *bytes, int fd, uint64_t len, const char *name,
                                    struct fm_error *err)
 {
-    struct fm_memray_bin b = { .budget = { .all_bytes = BUDGET_SMALL + len * FM_BUDGET_GROWTH } };
-    b.budget.left_bytes = b.budget.all_bytes;
+    uint64_t blocks = BLOCKS_SMALL + len * FM_BUDGET_GROWTH;
+    struct fm_memray_bin b = { .budget = fm_budget_for(len),
+                               .blocks_budget = { .all_bytes = blocks, .left_bytes = blocks } };
     fm_memray_source_init(&b.s, bytes, fd, len);
-    fm_memray_heap_init(&b.heap, &b.budget);
+    fm_memray_heap_init(&b.heap, &b.blocks_budget);
     fm_memray_contexts_init(&b.c, &b.heap, &b.budget);
     struct fm_profile *p = b.c.p;
     if (begin(&b, err) == 0) {

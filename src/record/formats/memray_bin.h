@@ -37,7 +37,8 @@ struct fm_memray_trace {
 
 struct fm_memray_bin {
     struct fm_memray_source s;
-    struct fm_budget budget;
+    struct fm_budget budget;        /* of contexts, code and texts */
+    struct fm_budget blocks_budget; /* of the blocks that are alive */
     struct fm_memray_heap heap;
     struct fm_memray_contexts c;
     struct fm_memray_header header;
