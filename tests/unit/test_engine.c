@@ -953,13 +953,156 @@ static void test_long_curves_keep_their_peaks(void **state)
     assert_true(f64_at(r, 4, 1) == 1);
     r = &e.results[2];
     assert_int_equal(r->rows, 2000);
-    assert_int_equal(u32_at(r, 0, 1), 1);
+    assert_int_equal(u32_at(r, 2, 0), 0);
+    assert_int_equal(u32_at(r, 2, 1), 3);
+    assert_true(f64_at(r, 5, 7) == 12);
+    assert_string_equal(fm_buffer_text(&e.text), "{\"names\":[\"one\",\"two\"],\"regions\":[]}");
+    fm_engine_release(&e);
+}
+
+#define SECOND 1000000000
+
+/* What the lines of lined() had alive: after one second main:3 10 and work 100; after two main:3 nothing any more,
+ * work 160 and the other work 7; after three less than nothing, which cannot be, of main:4. The run began at 5. */
+static struct fm_profile *alive(void)
+{
+    struct fm_profile *p = lined();
+    struct fm_history h = { .begin_ns = 5ull * SECOND, .end_ns = 9ull * SECOND };
+    static const struct fm_history_change changes[][3] = {
+        { { 0, 10, 1 }, { 2, 100, 4 } },
+        { { 0, -10, -1 }, { 2, 60, 2 }, { 4, 7, 1 } },
+        { { 1, -5, -1 } },
+    };
+    for (uint32_t node = 1; node < p->nodes.len; node++)
+        fm_vec_push(&h.contexts, node);
+    for (uint64_t i = 0; i < FM_COUNT(changes); i++) {
+        fm_slices_begin(&h.slices, (6 + i) * SECOND);
+        for (size_t k = 0; k < 3 && changes[i][k].bytes; k++)
+            fm_slices_change(&h.slices, &changes[i][k]);
+        fm_slices_end(&h.slices);
+    }
+    fm_vec_push(&p->memory.histories, h);
+    return p;
+}
+
+static void test_instants(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    fm_engine_init(&e);
+    assert_int_equal(fm_engine_add(&e, alive(), "alive"), 0);
+    assert_int_equal(fm_engine_summary(&e, 0), 0);
+    assert_non_null(strstr(fm_buffer_text(&e.text), "\"history\":{\"beginNs\":5000000000,"
+                                                    "\"durationNs\":4000000000,\"slices\":3,"));
+    /* It stands there, not among what the recording has. */
+    const char *then = strstr(fm_buffer_text(&e.text), "\"key\":\"then\",");
+    assert_true(then > strstr(fm_buffer_text(&e.text), "\"columns\":"));
+    struct fm_view *v = VIEW(&e, "together=1", "byLine=1");
+    struct fm_view *diff = VIEW(&e, "base=0", "byLine=1");
+    struct fm_view *callers = VIEW(&e, "byLine=1", "reversed=1");
+    assert_int_equal(fm_view_totals(v, FM_METRIC_THEN), 0);
+    assert_true(e.results[0].scalars[0] == 0);
+    assert_int_equal(fm_engine_moment(&e, 0, -1, 1.5 * SECOND), 0);
+    assert_true(e.results[0].scalars[0] == -1);
+    assert_true(e.results[0].scalars[2] == 1.0 * SECOND && e.results[0].scalars[3] == 1);
+    assert_int_equal(fm_view_table(v, FM_METRIC_THEN), 0);
+    assert_memory(&e, line_named(&e, "main", 3), 10, 110);
+    assert_memory(&e, line_named(&e, "work", 8), 100, 100);
+    assert_int_equal(fm_view_totals(callers, FM_METRIC_THEN_BLOCKS), 0);
+    assert_true(e.results[0].scalars[0] == 5);
+    /* Another instant takes the place of the first, in every view. */
+    assert_int_equal(fm_engine_moment(&e, 0, 1.0 * SECOND, 3.0 * SECOND), 0);
+    assert_true(e.results[0].scalars[0] == 1.0 * SECOND && e.results[0].scalars[1] == 1);
+    assert_true(e.results[0].scalars[2] == 3.0 * SECOND);
+    assert_int_equal(fm_view_table(v, FM_METRIC_THEN), 0);
+    assert_memory(&e, line_named(&e, "main", 3), 0, 160);
+    assert_memory(&e, line_named(&e, "main", 4), 0, 7);
+    assert_memory(&e, line_named(&e, "work", 8), 167, 167);
+    /* Against itself: what changed, each side as it was. */
+    assert_int_equal(fm_view_table(diff, FM_METRIC_THEN), 0);
+    const struct fm_result *r = &e.results[0];
+    uint32_t row = row_of(r, 0, line_named(&e, "main", 3));
+    assert_true(f64_at(r, 5, row) == 160 && f64_at(r, 11, row) == 10 && f64_at(r, 12, row) == 110);
+    row = row_of(r, 0, line_named(&e, "main", 4));
+    assert_true(f64_at(r, 5, row) == 7 && f64_at(r, 12, row) == 0);
+    assert_true(r->scalars[0] == 167 && r->scalars[1] == 110);
+    /* Whatever else is compared with itself has not changed. */
+    assert_int_equal(fm_view_totals(diff, FM_METRIC_PEAK), 0);
+    assert_true(r->scalars[0] == 73 && r->scalars[1] == 73);
+    /* Before the first look there was nothing; after the end there is no instant. */
+    assert_int_equal(fm_engine_moment(&e, 0, 0, 99.0 * SECOND), 0);
+    assert_true(r->scalars[0] == 0 && r->scalars[2] == -1);
+    assert_int_equal(fm_view_totals(diff, FM_METRIC_THEN), 0);
+    assert_true(r->scalars[0] == 0 && r->scalars[1] == 0);
+    assert_int_equal(fm_engine_moment(&e, 1, 0, 1), -1);
+    fm_engine_release(&e);
+}
+
+static void test_errors_of_estimates(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    struct fm_profile *p = lined();
+    for (uint32_t node = 1; node < p->nodes.len; node++)
+        fm_profile_add(p, FM_METRIC_PEAK_ERROR, node, 25); /* ± 2 · 16 · 5 bytes each */
+    p->processes.data[0].memory_sample_bytes = 4096;
+    fm_engine_init(&e);
+    assert_int_equal(fm_engine_add(&e, p, "sampled"), 0);
+    assert_int_equal(fm_engine_summary(&e, 0), 0);
+    assert_null(strstr(fm_buffer_text(&e.text), "peak_error")); /* nothing to be drawn */
+    assert_non_null(strstr(fm_buffer_text(&e.text), "\"memorySampleBytes\":4096"));
+    struct fm_view *v = VIEW(&e, "together=1", "byLine=1");
+    assert_int_equal(fm_view_table(v, FM_METRIC_PEAK), 0);
+    const struct fm_result *r = &e.results[0];
+    uint32_t row = row_of(r, 0, line_named(&e, "main", 4));
+    assert_true(r->scalars[4] == 1);
+    assert_true(f64_at(r, 10, row) == 160);
+    assert_true(f64_at(r, 11, row) == 2 * 16 * 7); /* the root of 50 is 7 */
+    assert_int_equal(fm_view_error(v, 0, FM_METRIC_PEAK), 0);
+    assert_true(r->scalars[0] == 2 * 16 * 11); /* of 125 */
+    assert_int_equal(fm_view_error(v, 0, FM_METRIC_BLOCKS), 0);
+    assert_true(r->scalars[0] == 0);
+    assert_int_equal(fm_view_error(v, 99, FM_METRIC_PEAK), -1);
+    assert_int_equal(fm_view_table(v, FM_METRIC_LEAKED), 0);
+    assert_true(r->scalars[4] == 0);
+    fm_engine_release(&e);
+}
+
+static void test_visits_of_regions(void **state)
+{
+    (void)state;
+    struct fm_engine e;
+    struct fm_profile *p = lined();
+    uint32_t load = fm_profile_string(p, "load"), quoted = fm_profile_string(p, "a \"b\"");
+    fm_vec_push(&p->memory.marks, ((struct fm_memory_mark){ 0, load, 0, 7, 100, 300, 10, 40 }));
+    fm_vec_push(&p->memory.marks,
+                ((struct fm_memory_mark){ 0, quoted, FM_MARK_NO_LEVEL, 7, 150, 200, -1, -1 }));
+    fm_vec_push(&p->memory.marks, ((struct fm_memory_mark){ 0, load, 0, 7, 400, 500, 40, 30 }));
+    fm_vec_push(&p->regions.rows, ((struct fm_region_row){ .around = FM_NONE,
+                                                           .name = load,
+                                                           .entered = 2,
+                                                           .ns = 300,
+                                                           .memory = true,
+                                                           .allocated = 50,
+                                                           .freed = 30,
+                                                           .above_most = 35 }));
+    fm_engine_init(&e);
+    assert_int_equal(fm_engine_add(&e, p, "regions"), 0);
+    assert_int_equal(fm_engine_memory(&e, 0), 0);
+    const struct fm_result *r = &e.results[2];
+    assert_int_equal(r->rows, 3);
     assert_int_equal(u32_at(r, 1, 0), 0);
-    assert_int_equal(u32_at(r, 1, 1), 3);
-    assert_true(f64_at(r, 2, 7) == 7);
-    assert_true(f64_at(r, 3, 7) == 12);
-    assert_int_equal(e.text.len, 2000 * 4);
-    assert_memory_equal(e.text.data, "one\0two\0two", 12);
+    assert_int_equal(u32_at(r, 1, 1), 1);
+    assert_int_equal(u32_at(r, 1, 2), 0);
+    assert_int_equal(u32_at(r, 2, 1), 0);
+    assert_true(f64_at(r, 4, 2) == 400 && f64_at(r, 5, 2) == 500 && f64_at(r, 7, 2) == 30);
+    assert_string_equal(
+        fm_buffer_text(&e.text),
+        "{\"names\":[\"load\",\"a \\u0022b\\u0022\"],\"regions\":["
+        "{\"process\":-1,\"around\":-1,\"name\":\"load\",\"entered\":2,\"open\":0,"
+        "\"ns\":300,\"memory\":true,\"allocated\":50,\"freed\":30,\"aboveMost\":35},"
+        "{\"process\":0,\"around\":-1,\"name\":\"load\",\"entered\":2,\"open\":0,"
+        "\"ns\":300,\"memory\":true,\"allocated\":50,\"freed\":30,\"aboveMost\":35}]}");
     fm_engine_release(&e);
 }
 
@@ -971,11 +1114,13 @@ static void use_everything(struct fm_engine *e, int recording)
     assert_int_equal(fm_engine_summary(e, recording), 0);
     assert_int_equal(fm_engine_functions(e, 0), 0);
     assert_int_equal(fm_engine_memory(e, recording), 0);
+    assert_int_equal(fm_engine_moment(e, recording, 0, 2.0 * SECOND), 0);
     fm_engine_source(e, recording, "app.py", 6, FM_NONE);
     for (size_t i = 0; i < FM_COUNT(shapes); i++) {
         struct fm_view *v = VIEW(e, shapes[i]);
         struct fm_graph_query q = { .root = FM_NONE, .leaf = FM_NONE };
-        for (unsigned metric = 0; metric <= FM_ENGINE_CALLS; metric++) {
+        for (unsigned metric = 0; metric <= FM_METRIC_THEN;
+             metric += metric == FM_ENGINE_CALLS ? FM_METRIC_THEN - FM_ENGINE_CALLS : 1) {
             struct fm_layout_query layout = { .depth = 100, .metric = metric };
             assert_int_equal(fm_view_layout(v, &layout), 0);
             assert_int_equal(fm_view_table(v, metric), 0);
@@ -1011,10 +1156,9 @@ static void reseal(uint8_t *bytes, size_t len)
     }
 }
 
-static void test_damage(void **state)
+/* Takes the profile over. */
+static void damage(struct fm_profile *p, int runs)
 {
-    (void)state;
-    struct fm_profile *p = example();
     struct fm_error err = FM_ERROR_INIT;
     int fd = fx_file();
     assert_int_equal(fm_file_save_plain(p, fd, &err), 0);
@@ -1023,7 +1167,7 @@ static void test_damage(void **state)
     fm_autofree uint8_t *whole = fx_file_bytes(fd, &len);
     fm_autofree uint8_t *bytes = fm_malloc(len);
     uint32_t seed = 1;
-    for (int run = 0; run < 5000; run++) {
+    for (int run = 0; run < runs; run++) {
         struct fm_engine e;
         size_t cut = len;
         memcpy(bytes, whole, len);
@@ -1040,6 +1184,13 @@ static void test_damage(void **state)
             use_everything(&e, 0);
         fm_engine_release(&e);
     }
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    damage(example(), 5000);
+    damage(alive(), 3000);
 }
 
 int main(void)
@@ -1068,6 +1219,9 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_lines_are_boxes),
         cmocka_unit_test(test_long_curves_keep_their_peaks),
+        cmocka_unit_test(test_instants),
+        cmocka_unit_test(test_errors_of_estimates),
+        cmocka_unit_test(test_visits_of_regions),
         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,8 @@ static void recording_free(struct fm_recording *r)
     if (!r)
         return;
     fm_profile_free(r->p);
+    for (int k = 0; k < FM_MOMENT_COLUMNS; k++)
+        free(r->earlier[k].data);
     free(r->name);
     free(r->func_of);
     free(r->thread_of);

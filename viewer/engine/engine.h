@@ -28,6 +28,7 @@
 #define FM_ENGINE_VIEWS      64
 #define FM_ENGINE_NUMBERS    2       /* views that keep their numbers */
 #define FM_ENGINE_ROWS       200000u /* that any result has at most */
+#define FM_MOMENT_COLUMNS    2       /* that an instant has: bytes and blocks */
 
 /* ---- metrics: the same numbers for every recording ---- */
 
@@ -44,6 +45,11 @@ enum fm_engine_metric {
 bool fm_engine_metric_is_drawn(unsigned metric);
 /* The columns of the model (a bit each) that add up to a metric. */
 uint64_t fm_engine_metric_columns(unsigned metric);
+/* Is it what was alive at an instant? Then it is there once one was chosen (fm_engine_moment). */
+static inline bool fm_engine_is_moment(unsigned metric)
+{
+    return metric >= FM_METRIC_THEN && metric < FM_METRIC_THEN + FM_MOMENT_COLUMNS;
+}
 /* The description of it, made up for the two. */
 struct fm_metric_info fm_engine_metric_info(unsigned metric);
 bool fm_engine_metric_is_there(const struct fm_profile *p, unsigned metric);
@@ -70,7 +76,7 @@ struct fm_result_column {
     uint32_t type, values; /* values: numbers in the column, a multiple of the rows */
 };
 
-#define FM_RESULT_COLUMNS 16
+#define FM_RESULT_COLUMNS 20
 #define FM_RESULT_SCALARS 8
 
 /* The layout of this struct is known to engine.js. */
@@ -97,7 +103,8 @@ struct fm_recording {
     struct fm_links links; /* of its contexts; made with the first view */
     bool *timeless;        /* by thread: fm_flat_timeless_new, made with the links */
     bool estimated;        /* the tree was made of a table; its process and thread are inventions */
-    uint32_t processes, threads, nodes; /* that were really there */
+    uint32_t processes, threads, nodes;          /* that were really there */
+    struct fm_column earlier[FM_MOMENT_COLUMNS]; /* what was alive at the earlier of two instants */
 };
 
 struct fm_view;
@@ -143,8 +150,15 @@ int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_
 
 /* What is known of memory beside contexts (model/memory.h): the curves into results[0] (process, FM_NONE: the
  * run; ns, heap, rss, pss, swap, limit), how many blocks there were of each kind into results[1] (process, table,
- * bucket, from, to, blocks, bytes), calls and regions into results[2] (process, level, begin ns, end ns) with their
- * names, each with a NUL behind it, in e->text. memory.c */
+ * bucket, from, to, blocks, bytes), visits of regions into results[2] (process, name, level, thread, begin, end,
+ * bytes then and then), and as JSON into e->text the names of these and the regions. memory.c */
 int fm_engine_memory(struct fm_engine *e, int recording);
+
+/* Let the metrics "then" be what was alive `to_ns` after the run began; a view of a recording against itself has
+ * what was alive after `from_ns` before. Negative: nothing. Scalars: when that of `from_ns` was really looked at
+ * (−1: never) and at how many processes, the same of `to_ns`. moment.c */
+int fm_engine_moment(struct fm_engine *e, int recording, double from_ns, double to_ns);
+/* Let the earlier instant stand where the later one does, or undo that. */
+void fm_recording_swap_moments(struct fm_recording *r);
 
 #endif

@@ -17,7 +17,7 @@ const sourceStates = ["file", "generated", "changed", "none"];
 /**
  * @typedef {{ id: number, name: string, qualname: string, file: string, line: number, twin: number, kind: string,
  *   flags: number, module: string, library: boolean, at: number, of: number }} FunctionInfo
- * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean, error: number | null, hasTotal: boolean,
+ * @typedef {{ id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
  *   memory: boolean, colors: [string, string]|null }} MetricInfo
  * @typedef {{ recording: number, base?: number, process?: number, thread?: number,
  *   threads?: "apart"|"together", fold?: (string|number)[], foldLibraries?: boolean,
@@ -38,7 +38,7 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *   max: Float64Array, suspended: Float64Array, samples: Float64Array, states: Float64Array|null,
  *   statesOf: (row: number) => Float64Array, further: (row: number, k: number) => number,
  *   baseCalls: Float64Array|null, baseSelf: Float64Array|null, baseTotal: Float64Array|null,
- *   sum: number, baseSum: number }} FunctionTable
+ *   selfError: Float64Array|null, totalError: Float64Array|null, sum: number, baseSum: number }} FunctionTable
  * @typedef {{ length: number, func: Uint32Array, calls: Float64Array, self: Float64Array,
  *   total: Float64Array, baseCalls: Float64Array|null, baseTotal: Float64Array|null }} Neighbours
  * @typedef {{ nodes: { length: number, func: Uint32Array, layer: Uint32Array, x: Float64Array,
@@ -57,9 +57,13 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *     samples: number, ns: number }[] }} SourceLines
  * @typedef {{ length: number, process: Uint32Array, ns: Float64Array, heap: Float64Array, rss: Float64Array,
  *   pss: Float64Array, swap: Float64Array, limit: Float64Array }} MemoryPoints
- * @typedef {{ process: number, level: number, begin: number, end: number, name: string }} MemoryMark  ns
  * @typedef {{ process: number, table: string, bucket: number, from: number, to: number, blocks: number,
  *   bytes: number }} HeapCount
+ * @typedef {{ process: number, name: string, level: number, thread: number, begin: number, end: number,
+ *   beginBytes: number, endBytes: number }} RegionVisit
+ * @typedef {{ process: number, around: number, name: string, entered: number, open: number, ns: number,
+ *   memory: boolean, allocated: number, freed: number, aboveMost: number }} RegionInfo
+ * @typedef {{ points: MemoryPoints, counts: HeapCount[], visits: RegionVisit[], regions: RegionInfo[] }} MemoryFacts
  */
 
 export class Engine {
@@ -194,7 +198,7 @@ export class Engine {
       states: hasStates ? states : null, functions, functionLines, spots };
   }
 
-  /** @param {number} recording @returns {{ points: MemoryPoints, counts: HeapCount[], marks: MemoryMark[] }} */
+  /** @param {number} recording @returns {MemoryFacts} */
   memory(recording) {
     this.run("engine_memory", recording);
     const curve = this.result(0), found = this.result(1);
@@ -202,11 +206,21 @@ export class Engine {
     const [of, table, bucket, from, to, blocks, bytes] = found.columns;
     const counts = Array.from({ length: found.length }, (_, i) => ({ process: of[i], table: heapTables[table[i]] ?? "",
       bucket: bucket[i], from: from[i], to: to[i], blocks: blocks[i], bytes: bytes[i] }));
-    const marked = this.result(2), names = this.text().split("\0");
-    const [whose, level, begin, end] = marked.columns;
-    const marks = Array.from({ length: marked.length }, (_, i) => ({ process: whose[i], level: level[i],
-      begin: begin[i], end: end[i], name: names[i] ?? "" }));
-    return { points: { length: curve.length, process, ns, heap, rss, pss, swap, limit }, counts, marks };
+    const { names, regions } = JSON.parse(this.text()), marks = this.result(2);
+    const [who, name, level, thread, begin, end, beginBytes, endBytes] = marks.columns;
+    const visits = Array.from({ length: marks.length }, (_, i) => ({ process: who[i], name: names[name[i]],
+      level: level[i], thread: thread[i], begin: begin[i], end: end[i], beginBytes: beginBytes[i], endBytes: endBytes[i] }));
+    return { points: { length: curve.length, process, ns, heap, rss, pss, swap, limit }, counts, visits, regions };
+  }
+
+  /**
+   * Let the metrics of an instant be those of `to`, in ns since the run began; of `from` before. Negative: none.
+   * @param {number} recording @param {number} from @param {number} to
+   */
+  moment(recording, from, to) {
+    this.run("engine_moment", recording, from, to);
+    const [shownFrom, fromProcesses, shownTo, toProcesses] = this.result(0).scalars;
+    return { from: shownFrom, fromProcesses, to: shownTo, toProcesses };
   }
 
   /** @param {ViewOptions} options @returns {View} */
@@ -311,6 +325,13 @@ export class View {
       baseCalls: row.baseCalls ? row.baseCalls[0] : 0 };
   }
 
+  /** How far the numbers of a node may be off; 0: not. @param {number} node @param {number} [metric] */
+  error(node, metric = 0) {
+    this.engine.run("view_error", this.id, node, metric);
+    const [total, self] = this.engine.result(0).scalars;
+    return { total, self };
+  }
+
   /** @param {number} node @returns {Uint32Array} */
   path(node) {
     this.engine.run("view_path", this.id, node);
@@ -330,11 +351,13 @@ export class View {
       /** @type {any} */ (columns);
     const states = scalars[2] ? rest.shift() : null;
     const further = scalars[3] ? rest.shift() : null;
+    const [selfError, totalError] = scalars[4] ? rest.splice(-2) : [null, null];
     const [baseCalls = null, baseSelf = null, baseTotal = null] = rest;
     /** @param {any} wide @param {number} row */
     const part = (wide, row) => wide.subarray((row * wide.length) / length, ((row + 1) * wide.length) / length);
     return { length, func, nodes, calls, primitive, self, total, min, max, suspended, samples,
-      states, statesOf: (row) => part(states, row), further: (row, k) => part(further, row)[k], baseCalls, baseSelf, baseTotal, sum: scalars[0], baseSum: scalars[1] };
+      states, statesOf: (row) => part(states, row), further: (row, k) => part(further, row)[k], baseCalls, baseSelf, baseTotal,
+      selfError, totalError, sum: scalars[0], baseSum: scalars[1] };
   }
 
   /** @param {number} func @param {number} [metric] @returns {Neighbours} */

@@ -92,6 +92,11 @@ EXPORT(engine_memory) int engine_memory(int recording)
     return fm_engine_memory(the_engine(), recording);
 }
 
+EXPORT(engine_moment) int engine_moment(int recording, double from_ns, double to_ns)
+{
+    return fm_engine_moment(the_engine(), recording, from_ns, to_ns);
+}
+
 EXPORT(engine_share_error) double engine_share_error(double part, double whole)
 {
     return whole >= 1 && whole < 9e18 && part >= 0 && part <= whole
@@ -139,6 +144,12 @@ int view_children(int view, uint32_t node, uint32_t metric, uint32_t limit, int 
 {
     struct fm_view *v = fm_engine_view(the_engine(), view);
     return v ? fm_view_children(v, node, metric, limit, only) : -1;
+}
+
+EXPORT(view_error) int view_error(int view, uint32_t node, uint32_t metric)
+{
+    struct fm_view *v = fm_engine_view(the_engine(), view);
+    return v ? fm_view_error(v, node, metric) : -1;
 }
 
 EXPORT(view_parent) uint32_t view_parent(int view, uint32_t node)

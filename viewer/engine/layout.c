@@ -312,6 +312,22 @@ int fm_view_totals(struct fm_view *v, unsigned metric)
     return 0;
 }
 
+int fm_view_error(struct fm_view *v, uint32_t node, unsigned metric)
+{
+    struct layout_walk w;
+    struct fm_result *r = &v->engine->results[0];
+    struct laid_kid kid = { .node = node };
+    unsigned error = fm_view_error_metric(v, metric);
+    if (!node_exists(v, node))
+        return -1;
+    if (error < FM_METRIC_COUNT && walk_init(&w, v, error, FM_ORDER_HEAVY, FM_BY_VALUE))
+        numbers_of(&w, &kid);
+    fm_result_begin(r, 0);
+    r->scalars[0] = (double)fm_error_bytes((int64_t)kid.value);
+    r->scalars[1] = (double)fm_error_bytes((int64_t)kid.self);
+    return 0;
+}
+
 int fm_view_path(struct fm_view *v, uint32_t node)
 {
     struct fm_result *r = &v->engine->results[0];

@@ -4,13 +4,15 @@
  * A run of days has more looks at its memory than a page needs. Of as many neighbours as it takes, the one
  * with the most memory is kept: so peaks stay.
  */
-#include <string.h>
-
 #include "engine.h"
+#include "json.h"
 #include "record/capture/live_heap.h"
+#include "record/model/regions.h"
 
-#define MAX_POINTS 50000u
-#define MAX_MARKS  2000u /* more cannot be told apart */
+#define MAX_POINTS    50000u
+#define MAX_VISITS    2000u /* more cannot be told apart */
+#define MAX_PROCESSES 64u   /* whose regions are listed one by one */
+#define MAX_REGIONS   5000u
 
 static int64_t height(const struct fm_memory_point *point)
 {
@@ -83,25 +85,72 @@ static void fill_counts(struct fm_result *out, const struct fm_memory *memory)
     }
 }
 
-/* Calls and regions, and their names as text, each with a NUL behind it. */
-static void fill_marks(struct fm_engine *e, const struct fm_profile *p)
+/* ---- regions ---- */
+
+/* Visits, and into the text what they are called. */
+static void fill_marks(struct fm_result *out, struct fm_buffer *text, const struct fm_profile *p)
 {
-    const struct fm_memory *memory = &p->memory;
-    struct fm_result *out = &e->results[2];
-    size_t count = memory->marks.len < MAX_MARKS ? memory->marks.len : MAX_MARKS;
+    size_t count = p->memory.marks.len < MAX_VISITS ? p->memory.marks.len : MAX_VISITS;
+    struct fm_map names = { 0 };
     fm_result_begin(out, (uint32_t)count);
-    uint32_t *process = fm_result_u32(out), *level = fm_result_u32(out);
+    uint32_t *process = fm_result_u32(out), *name = fm_result_u32(out);
+    uint32_t *level = fm_result_u32(out), *thread = fm_result_u32(out);
     double *begin = fm_result_f64(out), *end = fm_result_f64(out);
-    fm_buffer_clear(&e->text);
+    double *begin_bytes = fm_result_f64(out), *end_bytes = fm_result_f64(out);
+    json_key(text, "names");
+    fm_buffer_add_char(text, '[');
     for (size_t i = 0; i < count; i++) {
-        const struct fm_memory_mark *mark = &memory->marks.data[i];
+        const struct fm_memory_mark *mark = &p->memory.marks.data[i];
+        bool is_new;
         process[i] = mark->process;
+        name[i] = *fm_map_at(&names, mark->name, (uint32_t)names.len, &is_new);
         level[i] = mark->level == FM_MARK_NO_LEVEL ? 0 : mark->level;
+        thread[i] = mark->thread;
         begin[i] = (double)mark->begin_ns;
         end[i] = (double)mark->end_ns;
-        const char *name = fm_profile_text(p, mark->name);
-        fm_buffer_add(&e->text, name, strlen(name) + 1);
+        begin_bytes[i] = (double)mark->begin_bytes;
+        end_bytes[i] = (double)mark->end_bytes;
+        if (!is_new)
+            continue;
+        json_next(text);
+        json_text(text, fm_profile_text(p, mark->name), fm_strings_len(p->strings, mark->name));
     }
+    json_close(text, ']');
+    fm_map_release(&names);
+}
+
+/* Of one process, or with FM_NONE of all together: each followed by those inside of it. */
+static void write_regions(struct fm_buffer *out, const struct fm_profile *p, uint32_t process)
+{
+    struct fm_regions regions = fm_regions_combined(p, process);
+    for (size_t i = 0; i < regions.rows.len && i < MAX_REGIONS; i++) {
+        const struct fm_region_row *row = &regions.rows.data[i];
+        json_open(out, '{');
+        json_int(out, "process", process == FM_NONE ? -1 : (int64_t)process);
+        json_int(out, "around", row->around == FM_NONE ? -1 : (int64_t)row->around);
+        json_string(out, "name", p->strings, row->name);
+        json_int(out, "entered", row->entered);
+        json_int(out, "open", row->open);
+        json_int(out, "ns", row->ns);
+        json_bool(out, "memory", row->memory);
+        json_int(out, "allocated", row->allocated);
+        json_int(out, "freed", row->freed);
+        json_int(out, "aboveMost", row->above_most);
+        json_close(out, '}');
+    }
+    fm_regions_release(&regions);
+}
+
+static void write_all_regions(struct fm_buffer *out, const struct fm_profile *p)
+{
+    bool any = p->regions.rows.len > 0;
+    json_key(out, "regions");
+    fm_buffer_add_char(out, '[');
+    if (any)
+        write_regions(out, p, FM_NONE);
+    for (uint32_t i = 0; any && i < p->processes.len && i < MAX_PROCESSES; i++)
+        write_regions(out, p, i);
+    json_close(out, ']');
 }
 
 int fm_engine_memory(struct fm_engine *e, int recording)
@@ -111,6 +160,10 @@ int fm_engine_memory(struct fm_engine *e, int recording)
         return -1;
     fill_points(&e->results[0], &r->p->memory);
     fill_counts(&e->results[1], &r->p->memory);
-    fill_marks(e, r->p);
+    fm_buffer_clear(&e->text);
+    fm_buffer_add_char(&e->text, '{');
+    fill_marks(&e->results[2], &e->text, r->p);
+    write_all_regions(&e->text, r->p);
+    fm_buffer_add_char(&e->text, '}');
     return 0;
 }

@@ -167,14 +167,6 @@ static void write_color(struct summary_writer *w, uint32_t light, uint32_t dark)
         fm_buffer_add_text(w->out, ",\"colors\":null");
 }
 
-/* The metric that says how far a sum of this one may be off, FM_METRIC_COUNT if it is exact. */
-static unsigned error_of(const struct summary_writer *w, unsigned metric)
-{
-    unsigned error = metric < FM_METRIC_COUNT ? fm_metric_error((enum fm_metric)metric)
-                                              : (unsigned)FM_METRIC_COUNT;
-    return error < FM_METRIC_COUNT && w->p->columns[error].data ? error : FM_METRIC_COUNT;
-}
-
 static void write_metric(struct summary_writer *w, unsigned metric)
 {
     struct fm_metric_info info = fm_engine_metric_info(metric);
@@ -186,22 +178,19 @@ static void write_metric(struct summary_writer *w, unsigned metric)
     json_bool(w->out, "exact",
               !estimated &&
                   (info.origin == FM_EXACT || (info.origin == FM_AS_RECORDED && any_calls(w->p))));
-    if (error_of(w, metric) < FM_METRIC_COUNT)
-        json_int(w->out, "error", error_of(w, metric));
-    else
-        fm_buffer_add_text(w->out, ",\"error\":null");
     json_bool(w->out, "hasTotal", info.scope != FM_OF_ENTRIES);
     json_bool(w->out, "memory", info.place == FM_PLACE_MEMORY);
     write_color(w, info.light, info.dark);
     json_close(w->out, '}');
 }
 
-/* Metrics of memory, or all the other ones. */
+/* Metrics of memory, or all the other ones; errors stand beside what they are of. */
 static void write_drawn(struct summary_writer *w, unsigned from, unsigned to, bool memory)
 {
     for (unsigned m = from; m < to; m++) {
         enum fm_metric_place place = fm_engine_metric_info(m).place;
-        if ((place == FM_PLACE_MEMORY) != memory || place == FM_PLACE_ERROR)
+        if ((place == FM_PLACE_MEMORY) != memory || place == FM_PLACE_ERROR ||
+            fm_engine_is_moment(m))
             continue;
         bool of_table = w->p->flat && (m == FM_ENGINE_TOTAL || m == FM_ENGINE_CALLS);
         if (fm_engine_metric_is_drawn(m) && (of_table || fm_engine_metric_is_there(w->p, m)))
@@ -388,6 +377,27 @@ static void write_spots(struct summary_writer *w)
     fm_vec_release(&spots);
 }
 
+/* When what was alive was looked at, and the metrics that an instant has. Several runs have no common clock. */
+static void write_history(struct summary_writer *w)
+{
+    uint64_t begin_ns, end_ns, slices = 0;
+    if (fm_profile_runs(w->p) != 1 || !fm_history_span(w->p, 0, &begin_ns, &end_ns)) {
+        fm_buffer_add_text(w->out, ",\"history\":null");
+        return;
+    }
+    for (size_t i = 0; i < w->p->memory.histories.len; i++)
+        slices += w->p->memory.histories.data[i].slices.count;
+    begin(w, "history", '{');
+    json_int(w->out, "beginNs", signed_ns(begin_ns));
+    json_int(w->out, "durationNs", span(begin_ns, end_ns));
+    json_int(w->out, "slices", signed_ns(slices));
+    begin(w, "metrics", '[');
+    for (unsigned m = FM_METRIC_THEN; fm_engine_is_moment(m); m++)
+        write_metric(w, m);
+    json_close(w->out, ']');
+    json_close(w->out, '}');
+}
+
 /* What there is beside contexts with numbers of memory. */
 static void write_memory(struct summary_writer *w)
 {
@@ -400,6 +410,7 @@ static void write_memory(struct summary_writer *w)
     fm_buffer_addf(w->out, "\"points\":%zu,\"counts\":%zu", w->p->memory.points.len,
                    w->p->memory.counts.len);
     json_bool(w->out, "lined", w->p->has_lined_nodes);
+    write_history(w);
     begin(w, "kinds", '[');
     for (size_t i = 0; i < FM_COUNT(kinds); i++)
         fm_buffer_addf(w->out, "%s\"%s\"", i ? "," : "", kinds[i]);

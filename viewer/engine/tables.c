@@ -201,6 +201,13 @@ static bool metric_exists(struct fm_view *v, unsigned metric)
     return false;
 }
 
+unsigned fm_view_error_metric(const struct fm_view *v, unsigned metric)
+{
+    unsigned error =
+        metric < FM_METRIC_COUNT ? fm_metric_error((enum fm_metric)metric) : FM_METRIC_COUNT;
+    return fm_engine_metric_is_there(v->side[0].of.p, error) ? error : FM_METRIC_COUNT;
+}
+
 int fm_view_table(struct fm_view *v, unsigned metric)
 {
     if (!metric_exists(v, metric))
@@ -210,6 +217,9 @@ int fm_view_table(struct fm_view *v, unsigned metric)
     uint32_t rows;
     fm_autofree struct fm_view_numbers *after = fm_view_function_numbers(v, 0, metric);
     fm_autofree struct fm_view_numbers *before = fm_view_function_numbers(v, 1, metric);
+    unsigned of_error = fm_view_error_metric(v, metric);
+    fm_autofree struct fm_view_numbers *errors =
+        of_error < FM_METRIC_COUNT ? fm_view_function_numbers(v, 0, of_error) : NULL;
     fm_autofree const struct fm_flat_row **all = rows_new(v);
     fm_autofree uint32_t *contexts = contexts_new(v);
     fm_autofree uint32_t *shown = shown_new(v, contexts, after, before, &rows);
@@ -225,6 +235,9 @@ int fm_view_table(struct fm_view *v, unsigned metric)
     double *base[3] = { NULL };
     for (int i = 0; diff && i < 3; i++)
         base[i] = fm_result_f64(r);
+    double *error[2] = { NULL };
+    for (int i = 0; errors && i < 2; i++)
+        error[i] = fm_result_f64(r);
     static const struct fm_flat_row none;
     for (uint32_t i = 0; i < rows; i++) {
         uint32_t f = func[i] = shown[i];
@@ -252,11 +265,16 @@ int fm_view_table(struct fm_view *v, unsigned metric)
             base[1][i] = before[f].self;
             base[2][i] = before[f].total;
         }
+        if (errors) {
+            error[0][i] = (double)fm_error_bytes((int64_t)errors[f].self);
+            error[1][i] = (double)fm_error_bytes((int64_t)errors[f].total);
+        }
     }
     r->scalars[0] = fm_view_sum(v, 0, metric);
     r->scalars[1] = fm_view_sum(v, 1, metric);
     r->scalars[2] = states;
     r->scalars[3] = further;
+    r->scalars[4] = errors != NULL;
     return 0;
 }
 

@@ -196,6 +196,14 @@ static void remember(struct fm_view_side *s, unsigned metric)
     s->recent[0] = metric;
 }
 
+void fm_view_forget_moments(struct fm_view *v)
+{
+    v = v->tree_of ? v->tree_of : v;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < FM_MOMENT_COLUMNS; k++)
+            fm_numbers_release(&v->side[i].values[FM_METRIC_THEN + k]);
+}
+
 /* What a side keeps of a metric; totals only if they are asked for, or what was recorded. */
 static struct fm_numbers values_of(struct fm_view *v, int side, unsigned metric, bool totals)
 {
@@ -208,8 +216,16 @@ static struct fm_numbers values_of(struct fm_view *v, int side, unsigned metric,
     struct fm_shape tree = fm_view_tree(v);
     fm_view_use(v);
     remember(s, metric);
-    if (!values->self)
+    if (!values->self) {
+        /* Against itself a recording is shown as it was at the earlier instant. */
+        bool earlier =
+            side == 1 && fm_engine_is_moment(metric) && s->recording == v->side[0].recording;
+        if (earlier)
+            fm_recording_swap_moments(s->recording);
         fm_numbers_init(values, &tree, &s->of, &of);
+        if (earlier)
+            fm_recording_swap_moments(s->recording);
+    }
     if (totals)
         fm_numbers_add_up(values, &tree, &of);
     return *values;

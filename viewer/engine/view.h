@@ -89,6 +89,8 @@ struct fm_numbers fm_view_values(struct fm_view *v, int side, unsigned metric);
 struct fm_numbers fm_view_table_values(struct fm_view *v, int side, unsigned metric);
 /* Without the totals, which for most metrics need not be made then. */
 const int64_t *fm_view_selves(struct fm_view *v, int side, unsigned metric);
+/* Another instant is shown: what was alive at the last one goes. */
+void fm_view_forget_moments(struct fm_view *v);
 /* The view is used: those that were used before the last ones forget their numbers. */
 void fm_view_use(struct fm_view *v);
 
@@ -133,9 +135,13 @@ uint32_t fm_view_parent(struct fm_view *v, uint32_t node);
 
 /* Columns: func, nodes, calls, primitive, self, total, min, max, suspended, samples
  * [, states (as many as there are wide)] [, self and total of each of fm_profile_columns]
- * [, base calls, base self, base total]; scalars: sum, base sum, has states, number of these metrics.
- * tables.c */
+ * [, base calls, base self, base total] [, errors of self and total]; scalars: sum, base sum, has states, number
+ * of these metrics, has errors. tables.c */
 int fm_view_table(struct fm_view *v, unsigned metric);
+/* The metric that says how far estimates of another may be off; FM_METRIC_COUNT: they are exact, or it is unknown. */
+unsigned fm_view_error_metric(const struct fm_view *v, unsigned metric);
+/* Scalars: how far the total and the own part of a node may be off, 0: not. layout.c */
+int fm_view_error(struct fm_view *v, uint32_t node, unsigned metric);
 /* Columns: func, calls, self, total [, base calls, base total]. */
 int fm_view_neighbours(struct fm_view *v, uint32_t func, unsigned metric, bool callers);
 /* Scalars: value, base, nodes. */

@@ -43,6 +43,8 @@ export class App {
     /** @type {PageView | null} */
     this.shown = null;
     this.detailsOpen = true;
+    /** What was shown before an instant was chosen. */
+    this.metricBefore = "";
     this.colorKey = "";
     /** @type {{of: (func: number) => string, legend: [string, string][]}} */
     this.colorTable = { of: () => "#888888", legend: [] };
@@ -168,7 +170,7 @@ export class App {
     document.title = `${baseName(visible(shorten(summary.name, 80)))} – Fathom`;
     if (!session.hasNumbers(s)) return fill(byId("status"), el("span.name", null, command));
     const totals = session.view(s).totals(metric.id);
-    const words = [`${metric.title} ${formatValue(totals.value, metric.unit)}`];
+    const words = [`${metric.title} ${formatValue(totals.value, metric.unit)}${this.errorWords(session.view(s), 0)}`];
     if (session.isDiff(s))
       words.push(
         `before ${formatValue(totals.base, metric.unit)} (${formatDelta(totals.value - totals.base, metric.unit)})`,
@@ -219,6 +221,7 @@ export class App {
       s.color,
       s.rel,
       this.session.metric(s).id,
+      s.at,
       this.session.options(s, { reversed: false }),
       this.palette.dark,
     ]);
@@ -243,6 +246,14 @@ export class App {
   /** A number of the metric in words. @param {number} value */
   value(value) {
     return formatValue(value, this.session.metric(this.s).unit);
+  }
+
+  /** How far the number of a context may be off: " ± 12.0 KiB", or "" if it is exact. @param {any} view @param {number} node
+   * @param {"total" | "self"} [part] */
+  errorWords(view, node, part = "total") {
+    const metric = this.session.metric(this.s);
+    const error = metric.memory ? view.error(node, metric.id)[part] : 0;
+    return error ? ` ± ${this.value(error)}` : "";
   }
 
   /** Select a function in all views. @param {number} func @param {boolean} [quiet] */
@@ -272,11 +283,28 @@ export class App {
     return above;
   }
 
-  /** Change the shape; the zoomed context is found again in the new one. @param {Partial<import('./state.js').PageState>} patch */
-  reshape(patch) {
+  /** Show another metric, or another instant. Two instants have a tree of their own, where the zoomed context is found again.
+   * @param {Partial<import('./state.js').PageState>} patch @param {boolean} [quiet] */
+  measure(patch, quiet = false) {
+    const { session, s } = this;
+    if (session.isDiff(s) === session.isDiff({ ...s, ...patch })) this.store.set(patch, quiet);
+    else this.reshape(patch, true);
+  }
+
+  /** What was alive at an instant is shown, or what changed between two. @param {string} at @param {boolean} [quiet] */
+  showMoment(at, quiet = false) {
+    const { session, s } = this;
+    if (at && !session.ofMoment(s)) this.metricBefore = s.metric;
+    const metric = at ? (session.ofMoment(s) ? s.metric : "then") : session.ofMoment(s) ? this.metricBefore : s.metric;
+    this.measure({ at, metric }, quiet);
+  }
+
+  /** Change the shape; the zoomed context is found again in the new one. @param {Partial<import('./state.js').PageState>} patch
+   * @param {boolean} [other] the tree is another one whatever is changed */
+  reshape(patch, other = false) {
     const before = this.s;
     let path = null;
-    if (before.n && Object.keys(patch).some((key) => SHAPING.has(key)))
+    if (before.n && (other || Object.keys(patch).some((key) => SHAPING.has(key))))
       path = this.session.view(before).path(before.n);
     const after = { ...before, ...patch };
     let n = 0;
@@ -315,10 +343,10 @@ export class App {
     const facts = [
       [
         metric.unit === "ns" ? "total" : metric.title,
-        this.value(node.value),
+        this.value(node.value) + this.errorWords(view, node.node),
         formatShare(node.value, whole.value),
       ],
-      ["self", this.value(node.self), formatShare(node.self, whole.value)],
+      ["self", this.value(node.self) + this.errorWords(view, node.node, "self"), formatShare(node.self, whole.value)],
     ];
     if (node.calls) facts.push(["calls", formatCount(node.calls)]);
     if (session.isDiff(s))

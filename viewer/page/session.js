@@ -4,11 +4,13 @@
 import { Engine } from "../engine/engine.js";
 import { visible, shorten, baseName, searchPattern } from "./parts/text.js";
 import { alignLines } from "./parts/align.js";
+import { formatValue } from "./parts/numbers.js";
+import { momentTitle, readMoment } from "./parts/moment.js";
 
 /**
  * @typedef {import('./state.js').PageState} PageState
  * @typedef {{id: number, name: string, summary: any}} OpenRecording
- * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, error: number | null, hasTotal: boolean,
+ * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
  *   memory: boolean, colors: [string, string] | null}} Metric
  * @typedef {{text: string, pattern: RegExp | null, funcs: Uint32Array, has: Uint8Array}} Matches
  */
@@ -40,6 +42,8 @@ export class Session {
     this.views = new Map();
     /** @type {Map<string, any>} */
     this.results = new Map();
+    /** Which instants a recording shows, and what of them there is. @type {Map<number, {key: string, shown: any}>} */
+    this.moments = new Map();
     /** @type {string[]} */
     this.labels = [];
     /** @type {Matches} */
@@ -127,35 +131,94 @@ export class Session {
     return this.results.get(key);
   }
 
+  /** The instant, or the two, that the address asks for. @param {PageState} s
+   * @returns {import('./parts/moment.js').Moment | null} */
+  moment(s) {
+    const history = this.summary(s).memory.history;
+    return history ? readMoment(s.at, history.durationNs) : null;
+  }
+
+  /** Is what is shown what was alive at an instant? @param {PageState} s */
+  ofMoment(s) {
+    return this.momentMetrics(s).some((m) => m.key === s.metric);
+  }
+
+  /** @param {PageState} s @returns {Metric[]} */
+  momentMetrics(s) {
+    const moment = this.moment(s);
+    if (!moment) return [];
+    const title = momentTitle(moment);
+    const blocks = moment.from < 0 ? `blocks ${title}` : `blocks, ${title}`;
+    return this.summary(s).memory.history.metrics.map((/** @type {Metric} */ m) => ({
+      ...m,
+      title: (m.unit === "bytes" ? title : blocks) + (m.exact ? "" : ", estimated"),
+    }));
+  }
+
+  /** What can be shown. @param {PageState} s @returns {Metric[]} */
+  metrics(s) {
+    return [...this.summary(s).metrics, ...this.momentMetrics(s)];
+  }
+
+  /** When that was really looked at, by the engine; -1: never. @param {PageState} s
+   * @returns {{from: number, fromProcesses: number, to: number, toProcesses: number}} */
+  shownMoment(s) {
+    this.view(s);
+    return this.moments.get(this.options(s).recording)?.shown;
+  }
+
+  /** Let a recording show the instant that the state asks for. @param {PageState} s @param {number} recording */
+  showMoment(s, recording) {
+    const moment = this.moment(s);
+    const compared = this.isCompared(s);
+    const key = moment ? `${compared ? -1 : moment.from} ${moment.to}` : "";
+    if ((this.moments.get(recording)?.key ?? "") === key) return;
+    const [from, to] = moment ? [compared ? -1 : moment.from, moment.to] : [-1, -1];
+    this.moments.set(recording, { key, shown: this.engine.moment(recording, from, to) });
+  }
+
   /** @param {PageState} s @returns {Metric} */
   metric(s) {
-    const metrics = this.summary(s).metrics;
+    const metrics = this.metrics(s);
     return (
       metrics.find((/** @type {Metric} */ m) => m.key === s.metric) ??
-      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true, error: null, hasTotal: true, memory: false, colors: null }
+      metrics[0] ?? { id: 0, key: "total", title: "time", unit: "ns", exact: true, hasTotal: true, memory: false, colors: null }
     );
   }
 
   /** The metrics of memory that a recording has, by key. @param {PageState} s @returns {Record<string, Metric>} */
   memoryMetrics(s) {
-    const metrics = this.summary(s).metrics.filter((/** @type {Metric} */ m) => m.memory);
+    const metrics = this.metrics(s).filter((/** @type {Metric} */ m) => m.memory);
     return Object.fromEntries(metrics.map((/** @type {Metric} */ m) => [m.key, m]));
   }
 
-  /** The curves of memory and the counts of blocks. @param {PageState} s
-   * @returns {{points: import('../engine/engine.js').MemoryPoints, counts: import('../engine/engine.js').HeapCount[],
-   *   marks: import('../engine/engine.js').MemoryMark[]}} */
+  /** That numbers of memory are estimates, in words; "" if they are not. @param {PageState} s @returns {string} */
+  sampledWords(s) {
+    /** @type {number[]} */
+    const sizes = this.summary(s)
+      .processes.filter((/** @type {any} */ p) => p.memory)
+      .map((/** @type {any} */ p) => p.memorySampleBytes);
+    const [least, most] = [Math.min(...sizes), Math.max(0, ...sizes)];
+    if (!most) return "";
+    const size = (/** @type {number} */ n) => formatValue(n, "bytes");
+    const every =
+      least === most ? `every ${size(most)}` : `every ${least ? `${size(least)} to ` : ""}${size(most)}`;
+    return `Blocks were sampled ${every}${least ? "" : ", of some processes"}: these are estimates, right within ± in 19 of 20 cases.`;
+  }
+
+  /** The curves of memory, the counts of blocks, and regions. @param {PageState} s
+   * @returns {import('../engine/engine.js').MemoryFacts} */
   memory(s) {
     const { recording } = this.options(s);
     return this.once(`memory ${recording}`, () => this.engine.memory(recording));
   }
 
-  /** One row per line that allocated or called on. @param {PageState} s @param {{id: number}} metric @returns {any} */
+  /** One row per line that allocated or called on. @param {PageState} s @param {Metric} metric @returns {any} */
   lineTable(s, metric) {
     // What objects are of a type is the line's, too, that made them.
     const types = this.functions.filter((f) => this.isType(f)).map((f) => f.id);
     const extra = { reversed: false, group: "line", fold: [...functionRefs(s.fold), ...types] };
-    return this.once(`lines ${metric.id} ${JSON.stringify(this.options(s, extra))}`, () =>
+    return this.once(`lines ${metric.id} ${s.at} ${JSON.stringify(this.options(s, extra))}`, () =>
       this.view(s, extra).table(metric.id),
     );
   }
@@ -168,7 +231,8 @@ export class Session {
   /** @param {PageState} s @param {Record<string, any>} [extra] @returns {import('../engine/engine.js').ViewOptions} */
   options(s, extra) {
     const recording = this.open[s.rec] ?? this.open.find(Boolean);
-    const base = s.base >= 0 && s.base !== s.rec ? this.open[s.base] : null;
+    // What changed between two instants: the recording against itself.
+    const base = this.isCompared(s) ? this.open[s.base] : this.isDiff(s) ? recording : null;
     const number = Number(s.scope.slice(1));
     return {
       recording: recording?.id ?? 0,
@@ -198,6 +262,8 @@ export class Session {
       this.learnFunctions();
     }
     this.views.set(key, view);
+    this.showMoment(s, options.recording);
+    if (options.base !== undefined && options.base !== options.recording) this.showMoment(s, options.base);
     for (const [old, other] of this.views) {
       if (this.views.size <= KEPT_VIEWS) break;
       this.views.delete(old);
@@ -227,7 +293,7 @@ export class Session {
       };
     const options = this.options(s, { reversed: false });
     const metric = this.metric(s).id;
-    return this.once(`table ${metric} ${JSON.stringify(options)}`, () => {
+    return this.once(`table ${metric} ${s.at} ${JSON.stringify(options)}`, () => {
       /** @type {any} */
       const table = this.view(s, { reversed: false }).table(metric);
       table.rowOf = new Map();
@@ -236,9 +302,14 @@ export class Session {
     });
   }
 
-  /** Is anything compared? @param {PageState} s */
-  isDiff(s) {
+  /** Are two recordings compared? @param {PageState} s */
+  isCompared(s) {
     return s.base >= 0 && s.base !== s.rec && !!this.open[s.base];
+  }
+
+  /** Is anything compared: two recordings, or two instants of one? @param {PageState} s */
+  isDiff(s) {
+    return this.isCompared(s) || (this.ofMoment(s) && (this.moment(s)?.from ?? -1) >= 0);
   }
 
   /** What a function is called, fit to be shown. @param {number} func @returns {string} */
@@ -298,7 +369,7 @@ export class Session {
     const { funcs } = this.matches(s);
     if (!funcs.length) return { part: 0, whole: 0, count: 0 };
     const metric = this.metric(s).id;
-    return this.once(`share ${metric} ${s.q} ${JSON.stringify(this.options(s, { reversed: false }))}`, () => {
+    return this.once(`share ${metric} ${s.at} ${s.q} ${JSON.stringify(this.options(s, { reversed: false }))}`, () => {
       const view = this.view(s, { reversed: false });
       const got = view.matched(funcs, metric);
       return { part: got.value, whole: view.totals(metric).value, count: funcs.length };

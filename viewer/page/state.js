@@ -7,6 +7,7 @@
  * @property {number} rec     recording shown
  * @property {number} base    recording to compare with, or -1
  * @property {string} metric  key, "" for the best there is
+ * @property {string} at      instant, or two, of the run: "2.5", "1..2.5" seconds; "" for none
  * @property {string} scope   "all", "p3" a process, "t5" a thread
  * @property {boolean} apart  threads stand side by side instead of as one
  * @property {boolean} mine   only my code
@@ -43,6 +44,7 @@ export const DEFAULTS = {
   rec: 0,
   base: -1,
   metric: "",
+  at: "",
   scope: "all",
   apart: false,
   mine: false,

@@ -3,8 +3,8 @@
 /**
  * @typedef {import('../../engine/engine.js').MemoryPoints} MemoryPoints
  * @typedef {{key: string, title: string, values: Float64Array}} Curve  NaN where nothing is known
- * @typedef {{ns: Float64Array, first: number, curves: Curve[], limit: number, peak: number, peakCurve: Curve | null}} Curves
- *   `ns` since the first look, which was at `first`, `limit` 0 for none, `peak` the place of the highest heap, or resident memory, or -1
+ * @typedef {{first: number, ns: Float64Array, curves: Curve[], limit: number, peak: number, peakCurve: Curve | null}} Curves
+ *   `first` is when the run began, `ns` since then, `limit` 0 for none, `peak` the place of the highest heap, or resident memory, or -1
  */
 
 const RUN = 0xffffffff;
@@ -58,8 +58,9 @@ function summed(lists, length) {
 }
 
 /** The curves of one process, or of all (-1): as the run was looked at, else the sum of its processes.
- * @param {MemoryPoints} points @param {number} process @returns {Curves} */
-export function curvesOf(points, process) {
+ * @param {MemoryPoints} points @param {number} process @param {number} [begin] of the run, if that is known
+ * @returns {Curves} */
+export function curvesOf(points, process, begin = Infinity) {
   const rows = byProcess(points);
   const run = rows.get(RUN) ?? [];
   const parts =
@@ -79,11 +80,11 @@ export function curvesOf(points, process) {
     if (values.some((v) => !Number.isNaN(v))) curves.push({ key, title, values });
   }
   const limit = run.reduce((most, i) => Math.max(most, points.limit[i]), 0);
-  const first = points.length ? points.ns.reduce((a, b) => Math.min(a, b), Infinity) : 0;
+  const first = points.length ? points.ns.reduce((a, b) => Math.min(a, b), begin) : 0;
   const peakCurve = curves[0] ?? null;
   return {
-    ns: ns.map((t) => t - first),
     first,
+    ns: ns.map((t) => t - first),
     curves,
     limit,
     peak: peakCurve ? highest(peakCurve.values) : -1,

@@ -33,10 +33,11 @@ export function detailsPanel(app) {
 function numbers(app, table, row) {
   const { session, s } = app;
   const metric = session.metric(s);
+  const error = (/** @type {Float64Array | null} */ of) => (of?.[row] ? ` ± ${app.value(of[row])}` : "");
   /** @type {[string, string, string][]} */
   const facts = [
-    ["self", app.value(table.self[row]), formatShare(table.self[row], table.sum)],
-    ["total", app.value(table.total[row]), formatShare(table.total[row], table.sum)],
+    ["self", app.value(table.self[row]) + error(table.selfError), formatShare(table.self[row], table.sum)],
+    ["total", app.value(table.total[row]) + error(table.totalError), formatShare(table.total[row], table.sum)],
   ];
   if (session.isDiff(s)) {
     facts.push([

@@ -35,9 +35,7 @@ function pageKey(app, event) {
   else if (event.key === "?") showHelp();
   else if (event.key === "d") app.setTheme(app.palette.dark ? "light" : "dark", true);
   else if (event.key === "m")
-    store.set({
-      metric: nextOf(/** @type {any[]} */ (summary.metrics), (m) => m.key === session.metric(s).key).key,
-    });
+    app.measure({ metric: nextOf(session.metrics(s), (m) => m.key === session.metric(s).key).key });
   else if (event.key === "t")
     app.reshape({
       scope: nextOf(

@@ -47,11 +47,6 @@ function formatBytes(bytes) {
   return `${bytes.toFixed(!i || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2)} ${units[i]}`;
 }
 
-/** Two standard errors in bytes, of the sum of their squares, which are in squares of 16 bytes. @param {number} squares */
-export function errorBytes(squares) {
-  return 2 * 16 * Math.sqrt(Math.max(0, squares));
-}
-
 /** A number of a metric with this unit. @param {number} value @param {string} unit */
 export function formatValue(value, unit) {
   if (unit === "ns") return formatTime(value);

@@ -5,6 +5,7 @@ import { formatShare } from "./numbers.js";
 import { menuButton } from "./menu.js";
 import { showHelp } from "./help.js";
 import { visible, shorten, baseName } from "./text.js";
+import { momentTitle } from "./moment.js";
 
 /** @typedef {import('../app.js').App} App */
 
@@ -55,17 +56,18 @@ function scopeControls(app) {
   }
   const page = app.shown?.id ?? "";
   if (page === "run") return result;
-  const metrics = metricsOf(summary, page);
+  const metrics = metricsOf(session.metrics(s), page);
   if (metrics.length > 1)
     result.push(
       choice(
         "Metric",
         metrics.map((/** @type {any} */ m) => [m.key, m.title, m.memory ? "Memory" : ""]),
         (
-          metrics.find((/** @type {any} */ m) => m.key === session.metric(s).key) ??
-          metrics.find((/** @type {any} */ m) => !m.memory)
-        )?.key,
-        (metric) => store.set({ metric }),
+          metrics.find((m) => m.key === session.metric(s).key) ??
+          metrics.find((m) => !m.memory) ??
+          metrics[0]
+        ).key,
+        (metric) => app.measure({ metric }),
       ),
     );
   if (summary.threads.length > 1)
@@ -77,14 +79,14 @@ function scopeControls(app) {
   return result;
 }
 
-/** What a view can be drawn by. Lines have time, or memory. @param {any} summary @param {string} page */
-function metricsOf(summary, page) {
+/** What a view can be drawn by, that of memory together. Lines have time, or memory.
+ * @param {import('../session.js').Metric[]} metrics @param {string} page */
+function metricsOf(metrics, page) {
   if (["waits", "states", "spots", "memory"].includes(page)) return [];
-  if (page !== "source") return summary.metrics;
-  const memory = summary.metrics.filter((/** @type {any} */ m) => m.memory);
-  const other = summary.metrics.filter((/** @type {any} */ m) => !m.memory);
-  const time = other.slice(0, memory.length ? 1 : 0);
-  return summary.metrics[0]?.memory ? [...memory, ...time] : [...time, ...memory];
+  const memory = metrics.filter((m) => m.memory);
+  const other = metrics.filter((m) => !m.memory);
+  const rest = page === "source" ? other.slice(0, memory.length ? 1 : 0) : other;
+  return metrics[0]?.memory ? [...memory, ...rest] : [...rest, ...memory];
 }
 
 /** @param {any} summary @returns {[string, string][]} */
@@ -155,24 +157,29 @@ function chips(app) {
     ["keep", "through"],
     ["root", "root"],
   ];
-  return kinds.flatMap(([kind, word]) =>
+  // The view of memory has it below its curve.
+  const moment = app.shown?.id === "memory" ? null : app.session.moment(app.s);
+  const at = moment
+    ? [chip(momentTitle(moment), "", `no more ${momentTitle(moment)}`, () => app.showMoment(""))]
+    : [];
+  const shapes = kinds.flatMap(([kind, word]) =>
     app.s[kind].map((text) => {
       const name = /^#\d+$/.test(text) ? app.session.label(Number(text.slice(1))) : visible(text);
-      return el(
-        "span.chip",
-        null,
-        el("span.name", { title: name.slice(0, 300) }, `${word}: ${name.slice(0, 120)}`),
-        el(
-          "button",
-          {
-            type: "button",
-            "aria-label": `undo ${word} ${name.slice(0, 60)}`,
-            onclick: () => app.reshape({ [kind]: app.s[kind].filter((t) => t !== text) }),
-          },
-          "×",
-        ),
+      return chip(`${word}: ${name.slice(0, 120)}`, name, `undo ${word} ${name.slice(0, 60)}`, () =>
+        app.reshape({ [kind]: app.s[kind].filter((t) => t !== text) }),
       );
     }),
+  );
+  return [...at, ...shapes];
+}
+
+/** @param {string} text @param {string} whole @param {string} undo what its button is called @param {() => void} act */
+function chip(text, whole, undo, act) {
+  return el(
+    "span.chip",
+    null,
+    el("span.name", { title: whole.slice(0, 300) || undefined }, text),
+    el("button", { type: "button", "aria-label": undo, onclick: act }, "×"),
   );
 }
 

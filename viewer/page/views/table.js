@@ -175,6 +175,7 @@ export class TableView {
     });
     const sampled = t.states && !calls && !phone && !metric.memory;
     if (sampled && !session.isDiff(s)) list.push(this.errorColumn());
+    if (t.selfError) list.push(this.estimateColumn());
     list.push({
       key: "total",
       title: "total",
@@ -182,7 +183,10 @@ export class TableView {
       num: true,
       hint: "With what it called",
       by: (i) => t.total[i],
-      show: (i) => num(app.value(t.total[i])),
+      show: (i) =>
+        t.totalError?.[i]
+          ? el("div.num", { role: "gridcell", title: `± ${app.value(t.totalError[i])}` }, app.value(t.total[i]))
+          : num(app.value(t.total[i])),
     });
     if (!phone && !session.isDiff(s))
       list.push({
@@ -280,6 +284,20 @@ export class TableView {
       hint: "The share of self may be off by so many percent of the whole",
       by: () => 0,
       show: (i) => cell("num.faint", t.samples[i] ? error(i).toFixed(1) : ""),
+    };
+  }
+
+  /** How far an estimate of memory may be off. @returns {Column} */
+  estimateColumn() {
+    const { selfError } = this.table;
+    return {
+      key: "error",
+      title: "±",
+      width: "66px",
+      num: true,
+      hint: "The truth is within so much of self in 19 of 20 cases",
+      by: (i) => selfError[i],
+      show: (i) => cell("num.faint", selfError[i] ? this.app.value(selfError[i]) : ""),
     };
   }
 
