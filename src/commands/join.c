@@ -356,6 +356,6 @@ int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profil
     if (sampled || opened)
         join_samples(into, sampled ? sampled : opened, endings, n_endings);
     fm_profile_free(opened);
-    fm_sources_embed(into);
+    fm_sources_embed_used(into);
     return 0;
 }

@@ -11,4 +11,9 @@
  * its code was loaded is marked so, and left out: its text is not what ran. */
 void fm_sources_embed(struct fm_profile *p);
 
+/* The same for what is written down: of a recording of memory, which has a context for every line that
+ * was imported, without the files of libraries that have hardly anything of any metric. Who shows it where they
+ * are takes them in. */
+void fm_sources_embed_used(struct fm_profile *p);
+
 #endif

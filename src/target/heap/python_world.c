@@ -332,6 +332,18 @@ static void anchor_for_c(void)
     fm_event_leave(self);
 }
 
+/* What is put off until the GIL is held. */
+static void attend(struct fm_heap_self *self)
+{
+    if (self->wants_anchor)
+        anchor_for_c();
+    if (fm_heap_busy)
+        return;
+    fm_heap_busy = 1;
+    fm_threads_see_free(self);
+    fm_heap_busy = 0;
+}
+
 /* Without counting: only the end of what is watched. */
 static void listen_free(void *ctx, void *block)
 {
@@ -342,13 +354,9 @@ static void listen_free(void *ctx, void *block)
         fm_watched_ends(block);
         fm_heap_busy = 0;
     }
-    if (FM_UNLIKELY(fm_heap_self && fm_heap_self->wants_anchor))
-        anchor_for_c();
-    if (FM_UNLIKELY(fm_heap_self && fm_heap_self->name_in) && !fm_heap_busy) {
-        fm_heap_busy = 1;
-        fm_threads_see_free(fm_heap_self);
-        fm_heap_busy = 0;
-    }
+    struct fm_heap_self *self = fm_heap_self;
+    if (FM_UNLIKELY(self && (self->wants_anchor | self->name_in)))
+        attend(self);
     fm_python_behind[FM_PYTHON_OBJ].free(fm_python_behind[FM_PYTHON_OBJ].ctx, block);
 }
 
