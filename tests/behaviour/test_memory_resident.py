@@ -183,3 +183,29 @@ def test_where_the_store_is_on_disk(tmp_path):
     assert done.returncode == 0, done.stderr
     last = recordings.report(output, "--memory=resident")["residents"][-1]
     assert last["parts"]["python"] > 100 * MB and abs(last["parts"]["rest"]) < 2 * MB
+
+
+@pytest.mark.parametrize("memory", ["--memory", "--memory=malloc", "--memory=sampled:16384"])
+def test_a_thread_whose_first_allocation_is_inside_of_the_c_library(tmp_path, memory):
+    """pthread_getattr_np() allocates while it has the lock of the thread: what we ask about a stack must not need that."""
+    source, library = tmp_path / "early.c", tmp_path / "libearly.so"
+    source.write_text(textwrap.dedent("""
+        #define _GNU_SOURCE
+        #include <pthread.h>
+        static void *ask(void *unused)
+        {
+            pthread_attr_t attributes;
+            if (pthread_getattr_np(pthread_self(), &attributes) == 0)
+                pthread_attr_destroy(&attributes);
+            return unused;
+        }
+        int early(void)
+        {
+            pthread_t thread;
+            return pthread_create(&thread, 0, ask, 0) || pthread_join(thread, 0);
+        }
+    """))
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source, "-pthread"], check=True)
+    done = launch.run("-c", f"import ctypes; lib = ctypes.CDLL({str(library)!r}); print([lib.early() for _ in range(200)] == [0] * 200)",
+                      output=tmp_path / "o.fathom", collectors=(memory,))
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -119,10 +119,10 @@ enum fm_heap_array {
 /* Whose addresses are whose, for an account of resident memory. */
 enum fm_heap_range_kind {
     FM_HEAP_RANGE_NONE,
-    FM_HEAP_RANGE_MAPPING,      /* an mmap that counts as a block of its own; `by`: its caller */
-    FM_HEAP_RANGE_RESERVED,     /* one that does not: PROT_NONE, or MAP_NORESERVE */
-    FM_HEAP_RANGE_STACK,        /* of a thread; `by`: its number */
-    FM_HEAP_RANGE_ARENA,        /* of Python's small blocks */
+    FM_HEAP_RANGE_MAPPING,  /* an mmap that counts as a block of its own; `by`: its caller */
+    FM_HEAP_RANGE_RESERVED, /* one that does not: PROT_NONE, or MAP_NORESERVE */
+    FM_HEAP_RANGE_STACK, /* a page of the stack of a thread, whose number is `by`; or MAP_STACK */
+    FM_HEAP_RANGE_ARENA, /* of Python's small blocks */
     FM_HEAP_RANGE_PYTHON_BLOCK, /* FM_HEAP_LARGE_BYTES or more */
     FM_HEAP_RANGE_C_BLOCK,      /* … */
 };

@@ -188,17 +188,14 @@ static struct fm_heap_self *take_over(uint32_t tid)
     return self;
 }
 
-/* Where its stack is, for who looks at resident memory. The first thread's is known without. */
+/* Where its stack is, for who looks at resident memory: a page of it, by which that finds the rest. To
+ * ask for all of it (pthread_getattr_np) needs a lock, within which the C library allocates: this may
+ * be that allocation. The first thread's is known without. */
 static void tell_stack(uint32_t tid)
 {
-    pthread_attr_t attributes;
-    void *start;
-    size_t bytes;
-    if (tid == (uint32_t)getpid() || pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return;
-    if (pthread_attr_getstack(&attributes, &start, &bytes) == 0)
-        fm_ranges_add(FM_HEAP_RANGE_STACK, (uintptr_t)start, bytes, tid);
-    pthread_attr_destroy(&attributes);
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)4095;
+    if (tid != (uint32_t)getpid())
+        fm_ranges_add(FM_HEAP_RANGE_STACK, here, 4096, tid);
 }
 
 struct fm_heap_self *fm_threads_begin(void)

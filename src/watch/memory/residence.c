@@ -17,6 +17,7 @@
 #define RANGES_MAX    (1u << 20)
 #define ADDRESSES     ((uint64_t)1 << 56)
 #define LIBRARIES_MAX 64
+#define STACK_MAX     ((uint64_t)1 << 30) /* of a thread; more are several mappings in one */
 #define TID_MAX       ((uint64_t)1 << 22) /* of Linux; addresses of code are above */
 
 /* Whose addresses these are. */
@@ -111,8 +112,22 @@ static bool read_store(struct residence_reading *g, const int stores[2])
         if (own.start && own.end > own.start)
             fm_vec_push(&g->spans, own);
     }
-    sort_spans(g);
     return true;
+}
+
+/* Of the stack of a thread the library tells one page: it is all of the mapping around it. */
+static void widen_stacks(struct residence_reading *g)
+{
+    for (size_t i = 0; i < g->spans.len; i++) {
+        struct owned_span *span = &g->spans.data[i];
+        const struct fm_mapping *m = fm_maps_at(&g->maps, span->start);
+        if (span->kind != FM_HEAP_RANGE_STACK || span->by >= TID_MAX || !m || m->inode ||
+            m->end - m->start > STACK_MAX)
+            continue;
+        span->start = m->start;
+        span->end = m->end;
+    }
+    sort_spans(g);
 }
 
 /* ---- who it is ---- */
@@ -322,6 +337,7 @@ bool fm_residence_read(struct fm_residence *r, pid_t pid, const int stores[2], i
     bool ok = g.pages.fd >= 0 && read_store(&g, stores) &&
               fm_maps_read(&g.maps, pid, NULL, &err) == 0 && g.maps.list.len > 0;
     if (ok) {
+        widen_stacks(&g);
         forget(r);
         r->account.rss = rss;
         r->account.at_ns = now_ns;
