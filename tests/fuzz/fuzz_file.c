@@ -76,6 +76,11 @@ static void use(struct fm_profile *p)
     struct fm_shown shown[2];
     fm_history_show(p, &from, &to, &shown[0], &shown[1]);
     fm_flat_free(fm_flat_new(p, NULL));
+    struct fm_regions regions = fm_regions_combined(p, FM_NONE);
+    for (size_t i = 0; i < regions.rows.len; i++)
+        if (regions.rows.data[i].around != FM_NONE && regions.rows.data[i].around >= i)
+            abort();
+    fm_regions_release(&regions);
     if (fm_file_save(p, sink, NULL))
         abort();
     fm_profile_free(p);
@@ -139,7 +144,10 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     SEED(&b, FM_BLOCK_HISTORIES, "\0\1\4" "\1\5\100\3");
     SEED(&b, FM_BLOCK_HISTORY_CONTEXTS, "\0\2\2" "\0\0" "\1\2");
     SEED(&b, FM_BLOCK_HISTORY_CHANGES, "\0\3\5" "\0\0\0" "\4\0\2" "\0\2\1" "\10\6\3" "\2\2\1");
-    SEED(&b, FM_BLOCK_END, "\30");
+    SEED(&b, FM_BLOCK_MEMORY_MARKS, "\0\1\10" "\1\1\1\5\11\3\4\7");
+    SEED(&b, FM_BLOCK_REGIONS, "\0\2\15" "\1\0" "\0\1" "\1\2" "\2\4\0\2\10\6\0\2\2\2\4\4" "\1\0"
+         "\6\6\2\2\4\4");
+    SEED(&b, FM_BLOCK_END, "\32");
     /* clang-format on */
     fm_buffer_clear(out);
     if (n == 0)

@@ -157,7 +157,8 @@ static void add_visits(struct reading *r)
 {
     size_t first_mark = r->l->p->memory.marks.len;
     int64_t highest = 0;
-    qsort(r->visits.data, r->visits.len, sizeof *r->visits.data, compare_visits);
+    if (r->visits.len)
+        qsort(r->visits.data, r->visits.len, sizeof *r->visits.data, compare_visits);
     for (size_t i = 0; i < r->visits.len; i++) {
         const struct fm_live_visit *visit = &r->visits.data[i];
         bool runs = visit->state == FM_LIVE_VISIT_RUNS;
