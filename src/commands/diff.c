@@ -15,6 +15,7 @@
 #include "record/model/edit.h"
 #include "record/model/shed.h"
 #include "show/report/diff.h"
+#include "show/report/linetable.h"
 #include "show/report/number.h"
 
 static const char help[] =
@@ -313,6 +314,8 @@ struct diff_subject {
     struct fm_profile *p[FM_SIDES];
     uint32_t *origin[FM_SIDES];
     struct fm_flat *flat[FM_SIDES];
+    struct fm_linetables
+        *lines[FM_SIDES]; /* of lines: their functions, which may have no other numbers */
     struct fm_pairs pairs;
     struct fm_shown shown[FM_SIDES];
     const char *files[FM_SIDES][2];
@@ -350,10 +353,10 @@ static int open_side(struct diff_subject *s, int side, const struct diff_request
     return s->p[side] ? edit(s, side, q, err) : err->status;
 }
 
-/* Nothing but lines, as line_profiler's files are? */
-static bool has_only_lines(const struct fm_profile *p)
+/* Are there times of functions? line_profiler's files have lines alone, mprof's not even these. */
+static bool has_functions(const struct fm_profile *p)
 {
-    return p->lines.rows.len && !p->nodes.len && !p->flat;
+    return fm_profile_has_time(p) && (p->nodes.len || p->flat);
 }
 
 /* Both must have what is compared; if nothing was said, it is what both have. */
@@ -367,17 +370,21 @@ static int choose(const struct diff_subject *s, struct diff_request *q, struct f
     }
     if (!asked && !time && memory)
         q->memory = true;
-    if (!asked && has_only_lines(s->p[FM_BEFORE]) && has_only_lines(s->p[FM_NOW]))
+    if (!asked && !q->memory && !q->tree && s->p[FM_BEFORE]->lines.rows.len &&
+        s->p[FM_NOW]->lines.rows.len &&
+        !(has_functions(s->p[FM_BEFORE]) && has_functions(s->p[FM_NOW])))
         q->lines = true;
     for (int side = 0; side < FM_SIDES; side++) {
         const struct fm_profile *p = s->p[side];
-        if (q->memory ? !fm_profile_has_memory(p)
-                      : !fm_profile_has_time(p) || (q->lines && !p->lines.rows.len))
+        bool holds = q->memory  ? fm_profile_has_memory(p)
+                     : q->lines ? p->lines.rows.len > 0
+                                : has_functions(p);
+        if (!holds)
             return fm_error_set(err, FM_UNSUPPORTED,
                                 "%s holds no %s, so there is nothing to compare", q->file[side],
                                 q->memory  ? "memory"
                                 : q->lines ? "lines"
-                                           : "time");
+                                           : "time of functions");
         if (q->tree && !p->threads.len)
             return fm_error_set(err, FM_UNSUPPORTED,
                                 "%s holds no calling contexts, so there is no tree to compare",
@@ -438,6 +445,11 @@ static void prepare(struct diff_subject *s, const struct diff_request *q)
         r->files = s->files[side];
         r->scope = (struct fm_flat_scope){ FM_NONE, FM_NONE };
         r->flat = s->flat[side] = fm_flat_new(r->p, &r->scope);
+        d->time_ns[side] = fm_flat_total(r->flat).self_ns;
+        if (q->lines) {
+            s->lines[side] = fm_linetables_new(r->p, &r->scope, r->flat);
+            r->flat = &s->lines[side]->flat;
+        }
         r->names =
             fm_names_new(r->p, r->flat, q->strip || narrow ? FM_NAMES_FILES : FM_NAMES_WHOLE);
         d->origin[side] = q->memory && q->rows == FM_ROWS_LINES ? s->origin[side] : NULL;
@@ -480,6 +492,7 @@ static void release(struct diff_subject *s, struct diff_request *q)
     fm_diff_release(&s->d);
     for (int side = 0; side < FM_SIDES; side++) {
         fm_names_free(s->d.side[side].names);
+        fm_linetables_free(s->lines[side]);
         fm_flat_free(s->flat[side]);
         free(s->origin[side]);
         fm_profile_free(s->p[side]);

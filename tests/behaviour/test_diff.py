@@ -220,8 +220,30 @@ def test_refused(args, status, words):
     assert done.stderr.count(b"\n") == 1
 
 
+def test_lines_alone(tmp_path):
+    """line_profiler's files have functions by their lines alone."""
+    for name, hits, ticks in (("a", 5, 1000), ("b", 7, 4000)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.collapsed").write_text(f"main (/srv/app.py:3) {ticks}\n")
+        done = fathom("convert", tmp_path / name / "x.collapsed", "-o", tmp_path / f"{name}.fathom")
+        assert done.returncode == 0, done
+    lines = compared("--lines", tmp_path / "a.fathom", tmp_path / "b.fathom")["lines"]
+    assert [(f["qualname"], f["at_line"], f["before_total_ns"], f["now_total_ns"]) for f in lines] == [("main", 3, 1000, 4000)]
+
+
+def test_lprof(tmp_path):
+    for name in ("a", "b"):
+        done = fathom("run", "-q", "--lines=all", "-o", tmp_path / f"{name}.fathom", "python3", "-c", "def f():\n    return 1\nf()")
+        assert done.returncode == 0, done
+        assert fathom("convert", tmp_path / f"{name}.fathom", "-o", tmp_path / f"{name}.lprof").returncode == 0
+    lines = compared(tmp_path / "a.lprof", tmp_path / "b.lprof")["lines"]
+    assert any(f["qualname"] == "f" and (f["before_calls"], f["now_calls"]) == (1, 1) for f in lines)
+    done = fathom("diff", "--tree", tmp_path / "a.lprof", tmp_path / "b.lprof")
+    assert done.returncode == 12 and b"holds no time of functions" in done.stderr
+
+
 def test_what_one_does_not_hold(runs, tmp_path):
-    for args, words in (((runs[0], MEMRAY / "v11.bin"), "holds no time"), (("--memory", *runs), "holds no memory"),
+    for args, words in (((runs[0], MEMRAY / "v11.bin"), "holds no time of functions"), (("--memory", *runs), "holds no memory"),
                         (("--tree", *runs), "no calling contexts"), (("--lines", *runs), "holds no lines")):
         done = fathom("diff", *args)
         assert done.returncode == 12 and words in done.stderr.decode(), done

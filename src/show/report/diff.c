@@ -83,7 +83,7 @@ static void add_up(struct fm_diff *d, int side)
     int64_t *all = d->all[side];
     struct fm_flat_total total = fm_flat_total(r->flat);
     if (!d->memory) {
-        all[FM_DIFF_SELF] = all[FM_DIFF_TOTAL] = total.self_ns;
+        all[FM_DIFF_SELF] = all[FM_DIFF_TOTAL] = d->time_ns[side];
         all[FM_DIFF_CALLS] = total.calls;
     }
     if (d->lines) {
@@ -93,9 +93,11 @@ static void add_up(struct fm_diff *d, int side)
             all[FM_DIFF_SELF] = fm_sum(all[FM_DIFF_SELF], line->self_ns);
             all[FM_DIFF_CALLS] = fm_sum(all[FM_DIFF_CALLS], line->hits);
         }
-        if (!total.self_ns) /* nothing but lines, and their callees are not known */
-            for (size_t i = 0; i < r->p->lines.rows.len; i++)
-                all[FM_DIFF_TOTAL] = fm_sum(all[FM_DIFF_TOTAL], r->p->lines.rows.data[i].total_ns);
+        /* Of nothing but lines it is not known which of them are below others: then all count, of both. */
+        bool unknown = !d->time_ns[FM_BEFORE] || !d->time_ns[FM_NOW];
+        all[FM_DIFF_TOTAL] = unknown ? 0 : d->time_ns[side];
+        for (size_t i = 0; i < r->p->lines.rows.len && unknown; i++)
+            all[FM_DIFF_TOTAL] = fm_sum(all[FM_DIFF_TOTAL], r->p->lines.rows.data[i].total_ns);
     }
     for (int key = FM_DIFF_PEAK; d->memory && key < FM_DIFF_KEYS; key++)
         for (uint32_t i = 0; i < r->p->nodes.len; i++)

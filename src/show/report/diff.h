@@ -76,7 +76,8 @@ struct fm_diff {
     bool memory, lines;    /* lines: rows are lines of functions, of time */
     int key;               /* what is shown and sorted by */
     enum fm_diff_order order;
-    bool timed; /* of two times of a run: */
+    int64_t time_ns[FM_SIDES]; /* all time of each */
+    bool timed;                /* of two times of a run: */
     struct fm_shown shown[FM_SIDES];
     double scale;            /* that everything before was multiplied with */
     int rows_max, depth_max; /* < 0: all */
