@@ -203,6 +203,20 @@ test("regions are on the curve, and a click on one shows what changed in it", as
   near(lineOf(shown.lines, "main phases.py:32").self, 40, "what sort has");
 });
 
+test("what resident memory was made of, as the terminal says", async (t) => {
+  const page = await open(t, phases(), { hash: "view=memory" });
+  const { residents, text } = await drawn(page);
+  const highest = residents.find((a) => a.highest);
+  assert.equal(highest.bytes.reduce((a, b) => a + b, 0), highest.rss);
+  // 40, 8 and 6 MiB are alive then, and touched as they are zeroed.
+  assert.ok(highest.bytes[0] > 54 * MIB && highest.bytes[0] < 62 * MIB, String(highest.bytes[0]));
+  const truth = report(phases(), "--memory=resident").residents;
+  assert.ok(JSON.stringify(truth).includes(String(highest.rss)));
+  assert.match(text, /What resident memory was made of\s+[\d.]+ MiB resident at most, at [\d.]+ m?s/);
+  await page.getByText("What resident memory was made of").scrollIntoViewIfNeeded();
+  await shot(page, "resident");
+});
+
 test("bad instants are none", async (t) => {
   for (const at of ["x", "-1", "1..", "1e3", "..2", "NaN"]) {
     const page = await open(t, phases(), { hash: `view=memory&metric=then&at=${at}` });

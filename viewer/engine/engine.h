@@ -151,7 +151,8 @@ int fm_engine_source(struct fm_engine *e, int recording, const char *file, size_
 /* What is known of memory beside contexts (model/memory.h): the curves into results[0] (process, FM_NONE: the
  * run; ns, heap, rss, pss, swap, limit), how many blocks there were of each kind into results[1] (process, table,
  * bucket, from, to, blocks, bytes), visits of regions into results[2] (process, name, level, thread, begin, end,
- * bytes then and then), and as JSON into e->text the names of these and the regions. memory.c */
+ * bytes then and then), and as JSON into e->text the names of these, the regions and what resident memory was
+ * made of. memory.c */
 int fm_engine_memory(struct fm_engine *e, int recording);
 
 /* Let the metrics "then" be what was alive `to_ns` after the run began; a view of a recording against itself has

@@ -63,7 +63,10 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *   beginBytes: number, endBytes: number }} RegionVisit
  * @typedef {{ process: number, around: number, name: string, entered: number, open: number, ns: number,
  *   memory: boolean, allocated: number, freed: number, aboveMost: number }} RegionInfo
- * @typedef {{ points: MemoryPoints, counts: HeapCount[], visits: RegionVisit[], regions: RegionInfo[] }} MemoryFacts
+ * @typedef {{ process: number, highest: boolean, ns: number, rss: number, untouched: number,
+ *   bytes: number[] }} ResidentAccount
+ * @typedef {{ points: MemoryPoints, counts: HeapCount[], visits: RegionVisit[], regions: RegionInfo[],
+ *   parts: string[], residents: ResidentAccount[] }} MemoryFacts
  */
 
 export class Engine {
@@ -206,11 +209,12 @@ export class Engine {
     const [of, table, bucket, from, to, blocks, bytes] = found.columns;
     const counts = Array.from({ length: found.length }, (_, i) => ({ process: of[i], table: heapTables[table[i]] ?? "",
       bucket: bucket[i], from: from[i], to: to[i], blocks: blocks[i], bytes: bytes[i] }));
-    const { names, regions } = JSON.parse(this.text()), marks = this.result(2);
+    const { names, regions, parts, residents } = JSON.parse(this.text()), marks = this.result(2);
     const [who, name, level, thread, begin, end, beginBytes, endBytes] = marks.columns;
     const visits = Array.from({ length: marks.length }, (_, i) => ({ process: who[i], name: names[name[i]],
       level: level[i], thread: thread[i], begin: begin[i], end: end[i], beginBytes: beginBytes[i], endBytes: endBytes[i] }));
-    return { points: { length: curve.length, process, ns, heap, rss, pss, swap, limit }, counts, visits, regions };
+    return { points: { length: curve.length, process, ns, heap, rss, pss, swap, limit }, counts, visits, regions,
+      parts, residents };
   }
 
   /**

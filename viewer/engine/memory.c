@@ -13,6 +13,7 @@
 #define MAX_VISITS    2000u /* more cannot be told apart */
 #define MAX_PROCESSES 64u   /* whose regions are listed one by one */
 #define MAX_REGIONS   5000u
+#define MAX_RESIDENTS 1000u
 
 static int64_t height(const struct fm_memory_point *point)
 {
@@ -153,6 +154,36 @@ static void write_all_regions(struct fm_buffer *out, const struct fm_profile *p)
     json_close(out, ']');
 }
 
+/* ---- what resident memory was made of ---- */
+
+static void write_residents(struct fm_buffer *out, const struct fm_memory *memory)
+{
+    json_key(out, "parts");
+    fm_buffer_add_char(out, '[');
+    for (int part = 0; part < FM_RESIDENT_PARTS; part++)
+        fm_buffer_addf(out, "%s\"%s\"", part ? "," : "",
+                       fm_resident_title((enum fm_resident_part)part));
+    json_close(out, ']');
+    json_key(out, "residents");
+    fm_buffer_add_char(out, '[');
+    for (size_t i = 0; i < memory->residents.len && i < MAX_RESIDENTS; i++) {
+        const struct fm_resident *account = &memory->residents.data[i];
+        json_open(out, '{');
+        json_int(out, "process", account->process);
+        json_bool(out, "highest", account->when == FM_RESIDENT_HIGHEST);
+        json_int(out, "ns", (int64_t)(account->at_ns & INT64_MAX));
+        json_int(out, "rss", account->rss);
+        json_int(out, "untouched", account->untouched);
+        json_key(out, "bytes");
+        fm_buffer_add_char(out, '[');
+        for (int part = 0; part < FM_RESIDENT_PARTS; part++)
+            fm_buffer_addf(out, "%s%lld", part ? "," : "", (long long)account->parts[part]);
+        json_close(out, ']');
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 int fm_engine_memory(struct fm_engine *e, int recording)
 {
     struct fm_recording *r = fm_engine_recording(e, recording);
@@ -164,6 +195,7 @@ int fm_engine_memory(struct fm_engine *e, int recording)
     fm_buffer_add_char(&e->text, '{');
     fill_marks(&e->results[2], &e->text, r->p);
     write_all_regions(&e->text, r->p);
+    write_residents(&e->text, &r->p->memory);
     fm_buffer_add_char(&e->text, '}');
     return 0;
 }

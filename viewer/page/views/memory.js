@@ -6,6 +6,7 @@ import { plainTable } from "../parts/grid.js";
 import { MemoryFigure } from "../parts/memory_figure.js";
 import { lookTitle, momentTitle } from "../parts/moment.js";
 import { formatCount, formatDelta, formatShare, formatTime, formatValue } from "../parts/numbers.js";
+import { residentAccounts } from "../parts/residents.js";
 import { shorten, visible } from "../parts/text.js";
 
 /** @typedef {import('../app.js').App} App */
@@ -83,7 +84,15 @@ export class MemoryView {
             drawn ? this.says : null,
             this.below,
           ),
-          el("div", null, ...this.regions(), ...this.sizes(), ...this.lives(), ...this.kinds()),
+          el(
+            "div",
+            null,
+            ...this.regions(),
+            ...residentAccounts(this.app, facts, process, this.figure.curves.first),
+            ...this.sizes(),
+            ...this.lives(),
+            ...this.kinds(),
+          ),
         ),
       ),
     );
@@ -347,6 +356,7 @@ export class MemoryView {
       lives: this.buckets("lives"),
       kinds: this.buckets("kinds"),
       regions: this.rows,
+      residents: this.app.session.memory(this.app.s).residents,
       lines: (this.top ?? []).map((i) => ({
         name: this.app.session.label(table.func[i]),
         self: table.self[i],
