@@ -21,6 +21,7 @@
 #include "base/vec.h"
 #include "commands/run/samples.h"
 #include "record/capture/live.h"
+#include "record/capture/live_events.h"
 #include "record/capture/live_heap.h"
 #include "record/capture/live_slices.h"
 #include "record/formats/format.h"
@@ -201,9 +202,26 @@ static bool read_together(int folder, struct fm_heap_run *run)
 static void read_slices(int folder, const struct store *s, struct bytes *b)
 {
     char name[64];
-    snprintf(name, sizeof name, "%u.%u" FM_SLICES_SUFFIX, s->pid, s->number);
-    if (bytes_read(folder, name, b) < 0)
+    snprintf(name, sizeof name, "more/%u.%u" FM_SLICES_SUFFIX, s->pid, s->number);
+    if (bytes_read(folder, name, b) == 0 && b->data)
+        return;
+    bytes_release(b);
+    if (bytes_read(folder, name + strlen("more/"), b) < 0)
         bytes_release(b);
+}
+
+/* Events that the process could tell nobody. */
+static uint64_t read_lost_events(int folder, const struct store *s)
+{
+    char name[64];
+    struct fm_events_header h = { 0 };
+    snprintf(name, sizeof name, "%u.%u" FM_EVENTS_SUFFIX, s->pid, s->number);
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool whole = fd >= 0 && pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h &&
+                 memcmp(h.magic, FM_EVENTS_MAGIC, sizeof h.magic) == 0;
+    if (fd >= 0)
+        close(fd);
+    return whole ? h.lost : 0;
 }
 
 static void join_heap(struct fm_profile *into, int folder, const struct store *s,
@@ -216,7 +234,13 @@ static void join_heap(struct fm_profile *into, int folder, const struct store *s
     if (bytes_read(folder, s->name, &b) < 0 || !read_more(folder, s, &more))
         note_lost(into, s, strerror(errno));
     read_slices(folder, s, &slices);
-    struct fm_heap_files files = { b.data, b.len, more.data, more.len, slices.data, slices.len };
+    struct fm_heap_files files = { .bytes = b.data,
+                                   .len = b.len,
+                                   .more = more.data,
+                                   .more_len = more.len,
+                                   .slices = slices.data,
+                                   .slices_len = slices.len,
+                                   .events_lost = read_lost_events(folder, s) };
     if (!b.data && !more.data)
         note_lost(into, s, "there was no room for its memory in the folder of the run");
     else if (fm_live_heap_load(into, &files, together ? &run : NULL, ending, &err) < 0)

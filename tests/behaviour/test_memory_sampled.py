@@ -194,7 +194,7 @@ def test_a_seed_makes_it_the_same_again(python, tmp_path):
     (["--memory=sampled:x"], '"x" is no size'),
     (["--memory=sampled:1"], "every 1 is not from 1K to 64M"),
     (["--memory=sampled:1G"], "every 1G is not from 1K to 64M"),
-    (["--memory=sampledx"], "--memory= is all, malloc or sampled[:SIZE], not sampledx"),
+    (["--memory=sampledx"], "--memory= is all, malloc, events or sampled[:SIZE], not sampledx"),
     (["--memory=sampled", "--types"], "--types needs every block"),
     (["--memory=sampled", "--fail-above", "1M"], "--fail-above needs exact numbers"),
     (["--memory=sampled", "--limit", "1G"], "--limit needs exact numbers"),

@@ -47,6 +47,11 @@ def length_of(recording):
     return float(re.search(r"from 0 to ([\d.]+)s", done.stderr)[1])
 
 
+def began(recording):
+    """When the run began, by the clock of the program."""
+    return recordings.report(recording, "--memory", "--at", "0s")["time"]["run_begin_ns"] / 1e9
+
+
 def begins(recording, line, end, path=PHASES):
     """When the line first has something, to the slice."""
     low, high = 0, end
@@ -69,8 +74,7 @@ def phases(tmp_path_factory):
             output, text = record(tmp_path_factory.mktemp("phases"), python, PHASES)
             said = {name: (float(when), int(value)) for name, when, value in
                     (line.split() for line in text.splitlines())}
-            # The first block is there from just before the program says so.
-            zero = said["first"][0] - begins(output, marks(PHASES)["first"], length_of(output) * .6)
+            zero = began(output)
             known[python] = output, {name: (when - zero, value) for name, (when, value) in said.items()}
         return known[python]
 
@@ -236,3 +240,127 @@ def test_merged_runs(python, phases, tmp_path):
     assert at(both, when)[0][marks(PHASES)["first"]][0] == 2 * said["first"][1]
     several = recordings.report(recording, str(recording), "--memory", "--at", when)["functions"]
     assert {row["name"]: row["then_bytes"] for row in several}["second"] == 2 * said["second"][1]
+
+
+# ---- every event ----
+
+EVENTS = """
+    import ctypes, os, sys, threading, time
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
+    libc.realloc.argtypes = ctypes.c_void_p, ctypes.c_size_t
+    libc.free.argtypes = ctypes.c_void_p,
+    rounds, how = int(sys.argv[1]), sys.argv[2]
+    kept = [None] * 500
+    def work(number):
+        for i in range(rounds):
+            kept[(i * 7 + number) % 500] = bytes(i % 3000)  # kept
+            if i % 16 == 0:
+                block = libc.realloc(libc.malloc(100 + i), 50 + i)
+                if i % 64:
+                    libc.free(block)
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3) if how != "fork"]
+    if how == "fork":
+        work(0)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if how == "fork" and os.fork() == 0:
+        work(9)
+    elif how == "fork":
+        os.wait()
+    leave, pause = os._exit, time.sleep  # so that nothing is looked up, and made or freed for that, at the end
+    print("done", flush=True)
+    pause(.4)
+    leave(0)
+"""
+
+
+def left(recording):
+    """By process, line and file: what the accounts say is left. That was alive a little before the end, too: nothing
+    happened in between. So if no event is missing, and none is there twice, both are the same."""
+    found = []
+    for process in recordings.report(recording, "--memory=processes")["processes"]:
+        if process["recorded"] == "no":
+            continue
+        words = "--memory", "--process", str(process["process"])
+        rows = recordings.report(recording, *words, "--at", "end")["functions"]
+        found.append((process["process"], {(row["name"], row["file"], row["line"]): (row["leaked_bytes"], row["leaked_blocks"])
+                                           for row in rows if row["leaked_bytes"]}))
+    return found
+
+
+def then_of(recording, when, process):
+    rows = recordings.report(recording, "--memory", "--process", str(process), "--at", when)
+    assert rows["time"]["exact"] is True
+    return {(row["name"], row["file"], row["line"]): (row["then_bytes"], row["then_blocks"])
+            for row in rows["functions"] if row["then_bytes"]}
+
+
+@pytest.mark.parametrize("how", ["threads", "fork"])
+def test_no_event_is_missing(python, how, tmp_path):
+    """More than the ring holds, by several threads, in two worlds."""
+    path = tmp_path / "app.py"
+    path.write_text(textwrap.dedent(EVENTS))
+    recording, _ = record(tmp_path, python, path, "120000" if how == "threads" else "20000", how, options=("--memory=events",))
+    end = length_of(recording)
+    processes = left(recording)
+    assert len(processes) == (2 if how == "fork" else 1)
+    parent = processes[0][0]
+    for process, kept in processes:
+        # The child ended when the parent's pause began: that is as long.
+        when = f"{end - .2}s" if process == parent else f"{end - .6}s"
+        assert len(kept) > 5
+        assert then_of(recording, when, process) == kept
+    notes = recordings.report(recording, "--memory")["notes"]
+    assert not [note for note in notes if note["kind"] == "lost" and "events" in note["text"]]
+
+
+def test_events_of_known_blocks(python, tmp_path):
+    recording, text = record(tmp_path, python, PHASES, options=("--memory=events",))
+    said = {name: (float(when), int(value)) for name, when, value in (line.split() for line in text.splitlines())}
+    first, second = marks(PHASES)["first"], marks(PHASES)["second"]
+    zero = began(recording)
+    # Not looked at now and then: at the very instant at which the program says so it is there already.
+    lines, report = at(recording, f"{said['first'][0] - zero:.6f}s")
+    assert lines[first] == (said["first"][1], 2) and second not in lines
+    assert report["time"]["exact"] is True
+    lines, _ = at(recording, f"{said['second'][0] - zero:.6f}s")
+    assert lines[first] == (said["first"][1], 2) and lines[second] == (said["second"][1], 3000)
+    lines, _ = at(recording, f"{said['freed'][0] - zero:.6f}s")
+    assert first not in lines and lines[second] == (said["second"][1], 3000)
+    assert re.search("^alive at .*, to the event$", fathom("report", "--memory", "--at", "50%", str(recording)).stdout, re.M)
+
+
+def test_a_launcher_that_stands_still(python, tmp_path):
+    """The program waits for it, and nothing is lost."""
+    path, output = tmp_path / "app.py", tmp_path / "out.fathom"
+    path.write_text(textwrap.dedent(EVENTS))
+    launcher = launch.start(FATHOM, "run", "-q", "--memory=events", "--python", python, "-o", output, path, "250000", "threads")
+    time.sleep(.5)
+    launcher.send_signal(signal.SIGSTOP)
+    time.sleep(1)
+    launcher.send_signal(signal.SIGCONT)
+    out, err = launcher.communicate(timeout=launch.TIMEOUT)
+    assert (launcher.returncode, out, err) == (0, "done\n", "")
+    (process, kept), = left(output)
+    assert then_of(output, f"{length_of(output) - .2}s", process) == kept
+
+
+def test_events_and_a_killed_launcher(python, tmp_path):
+    """The program goes on after a while; what could not be told is counted."""
+    path, output = tmp_path / "app.py", tmp_path / "out.fathom"
+    path.write_text(textwrap.dedent(EVENTS))
+    launcher = launch.start(FATHOM, "run", "-q", "--memory=events", "--python", python, "-o", output, path, "250000", "threads")
+    time.sleep(.5)
+    launcher.send_signal(signal.SIGKILL)
+    assert launcher.stdout.read() == "done\n"
+    launcher.communicate()
+    merged = tmp_path / "all.fathom"
+    done = fathom("merge", output, "-o", merged)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    report = recordings.report(merged, "--memory", "--at", "100%")
+    assert [note for note in report["notes"] if note["kind"] == "lost" and "events of memory" in note["text"]]
+    rows = report["functions"]
+    assert all(row["then_bytes"] == row["leaked_bytes"] for row in rows)

@@ -1,6 +1,8 @@
 /* The curve of memory during `fathom run`; see curve.h. */
 #include "commands/run/curve.h"
 
+#include <string.h>
+
 struct fm_memory_watch *fm_run_curve_start(const struct fm_run_options *options,
                                            const struct fm_folder *folder, pid_t pid)
 {
@@ -9,6 +11,7 @@ struct fm_memory_watch *fm_run_curve_start(const struct fm_run_options *options,
     struct fm_memory_watch_options watch = { .folder = options->memory ? folder->path : NULL,
                                              .children = options->sampling.children,
                                              .shares = options->shares };
+    watch.events = options->memory && strcmp(options->memory, "events") == 0;
     return fm_memory_watch_new(&watch, pid);
 }
 

@@ -36,7 +36,8 @@ static const char help[] =
     "  --no-c-calls    leave out calls of C functions; costs less\n"
     "  --memory[=WHAT] record every allocation: who asked for it, what was alive at the peak and at\n"
     "                  the end. WHAT is all (the default: Python's allocators and the C library's),\n"
-    "                  malloc (the C library's alone; costs less), or sampled[:SIZE]: one block in\n"
+    "                  malloc (the C library's alone; costs less), events (all, and every change\n"
+    "                  over time is kept; costs more), or sampled[:SIZE]: one block in\n"
     "                  SIZE bytes (64K), for little; numbers are estimates, with their errors\n"
     "  --seed N        with --memory=sampled: the same blocks each time\n"
     "  --types         with --memory: also of which types the objects are (CPython 3.13 and later)\n"
@@ -121,7 +122,7 @@ static int take_sampled(struct fm_run_options *options, const char *size)
 
 static int take_memory(struct fm_run_options *options, const char *mode)
 {
-    static const char *const modes[] = { "all", "malloc" };
+    static const char *const modes[] = { "all", "malloc", "events" };
     size_t len = strlen("sampled");
     options->sample_bytes = 0;
     if (strncmp(mode, "sampled", len) == 0 && (!mode[len] || mode[len] == ':'))
@@ -131,7 +132,7 @@ static int take_memory(struct fm_run_options *options, const char *mode)
             options->memory = modes[i];
             return -1;
         }
-    return fm_verb_usage("run", "--memory= is all, malloc or sampled[:SIZE], not %s", mode);
+    return fm_verb_usage("run", "--memory= is all, malloc, events or sampled[:SIZE], not %s", mode);
 }
 
 static int take_seed(struct fm_run_options *options, const char *text)

@@ -247,6 +247,7 @@ static struct fm_profile *join(struct run *run, struct fm_error *err)
         snprintf(text, sizeof text, "%d", (int)run->exit_status);
         fm_profile_fact(p, "exit", text);
     }
+    fm_memory_watch_drain(run->memory);
     struct fm_profile *sampled = fm_run_samples_profile(&run->samples);
     if (fm_join_folder(p, run->folder.path, sampled, endings.data, endings.len, err) < 0) {
         fm_profile_free(p);

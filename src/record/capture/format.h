@@ -89,7 +89,8 @@ enum fm_block_type {
         25, /* table: process + 1 or 0, name str, level + 1 or 0, begin ns, end ns,
                                    then bytes at the begin and at the end, each + 1 or 0 */
     FM_BLOCK_HISTORIES =
-        26, /* table: process + 1, begin ns, end ns, rows of it in HISTORY_CHANGES */
+        26, /* table: process + 1, begin ns, end ns, rows of it in HISTORY_CHANGES, 1 if
+            it is of every event */
     FM_BLOCK_HISTORY_CONTEXTS = 27, /* table: row of HISTORIES, node */
     FM_BLOCK_HISTORY_CHANGES = 28, /* table: row of HISTORIES, µs since the row before of the block,
                                       signed, row of HISTORY_CONTEXTS − that of the row before,

@@ -18,7 +18,12 @@
 struct fm_slices_header {
     char magic[8];
     uint32_t version;
-    uint32_t reserved;
+    uint32_t kind; /* enum fm_slices_kind */
+};
+
+enum fm_slices_kind {
+    FM_SLICES_LOOKS, /* what the launcher saw now and then */
+    FM_SLICES_EVENTS, /* every event, by microsecond (capture/live_events.h); they are not thinned out */
 };
 
 _Static_assert(sizeof(struct fm_slices_header) == 16, "the slices follow");

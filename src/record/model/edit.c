@@ -155,7 +155,8 @@ static void copy_histories(struct fm_profile *to, const struct fm_profile *from,
         const struct fm_history *h = &from->memory.histories.data[i];
         struct fm_history copy = { .process = moved_process(h->process, first_process),
                                    .begin_ns = h->begin_ns,
-                                   .end_ns = h->end_ns };
+                                   .end_ns = h->end_ns,
+                                   .exact = h->exact };
         for (size_t k = 0; k < h->contexts.len; k++)
             fm_vec_push(&copy.contexts, h->contexts.data[k] + first_node);
         fm_buffer_add(&copy.slices.bytes, h->slices.bytes.data, h->slices.bytes.len);

@@ -212,12 +212,14 @@ static bool show(struct fm_profile *p, uint32_t run, const struct fm_moment *mom
     uint64_t until_ns = begin_ns + (uint64_t)at;
     until_ns = until_ns < end_ns ? until_ns : end_ns;
     shown->asked_ns = at;
+    shown->begin_ns = begin_ns;
     for (size_t i = 0; i < p->memory.histories.len; i++) {
         const struct fm_history *h = &p->memory.histories.data[i];
         if (!is_of(p, h->process, run) || h->begin_ns > until_ns || h->end_ns < until_ns)
             continue;
         double at_ns = (double)add_alive(p, h, until_ns, add) - (double)begin_ns;
         shown->shown_ns = !shown->processes || at_ns < shown->shown_ns ? at_ns : shown->shown_ns;
+        shown->exact = h->exact && (shown->exact || !shown->processes);
         shown->processes++;
     }
     if (!shown->processes)

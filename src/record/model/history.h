@@ -69,6 +69,7 @@ bool fm_slices_next_change(struct fm_slices_walk *w, struct fm_history_change *r
 struct fm_history {
     uint32_t process;
     uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; before and after it the process had nothing */
+    bool exact;                /* every event is in it, not only what was seen now and then */
     FM_VEC(uint32_t) contexts; /* nodes */
     struct fm_slices slices;
 };
@@ -86,7 +87,9 @@ struct fm_moment {
 /* What is shown for an instant: the last slices at or before it. */
 struct fm_shown {
     double asked_ns, shown_ns; /* since the beginning of the run; of several processes the oldest */
+    uint64_t begin_ns;         /* CLOCK_MONOTONIC: the beginning of the run; of several the last */
     uint32_t processes;        /* that were alive then */
+    bool exact;                /* … and nothing happened between the two times */
 };
 
 /* When a run began, and ended, as far as the histories of its processes tell; false: there is none. The

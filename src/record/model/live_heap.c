@@ -506,8 +506,16 @@ static void add_history(struct heap_load *l, const struct fm_heap_files *files)
         .node_count = l->counts[FM_HEAP_NODES],
         .process = l->process,
         .begin_ns = l->h.start_ns,
+        .inherited = FM_NONE,
         .end_ns = process->end_ns ? process->end_ns : l->h.end_ns,
     };
+    for (uint64_t i = 1; i < of.node_count && l->h.flags & FM_HEAP_FORKED; i++)
+        if (!l->nodes[i].parent && !l->nodes[i].code && l->nodes[i].thread == UINT32_MAX)
+            of.inherited = l->place[i];
+    if (files->events_lost)
+        fm_profile_note(l->p, l->process, "lost", files->events_lost,
+                        "events of memory were not kept: they could not be written, or nobody read "
+                        "them any more");
     if (files->slices)
         fm_live_slices_load(l->p, &of, files->slices, files->slices_len);
 }

@@ -25,6 +25,7 @@ struct fm_heap_files {
     size_t more_len;
     const void *slices; /* what others saw of it meanwhile (capture/live_slices.h) */
     size_t slices_len;
+    uint64_t events_lost; /* that are missing in them */
 };
 
 /* `run` is the file of what all processes have together; NULL: there is none. */

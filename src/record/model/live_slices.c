@@ -36,6 +36,14 @@ static uint32_t context_of(struct slice_load *l, uint64_t account)
     return *context;
 }
 
+static uint32_t context_of_inherited(struct slice_load *l, uint64_t account)
+{
+    const struct fm_sliced *of = l->of;
+    uint32_t node = account < of->account_count ? of->accounts[account].node : 0;
+    bool is = node && node < of->node_count && of->place[node] == of->inherited;
+    return is && of->inherited != FM_NONE ? context_of(l, account) : FM_NONE;
+}
+
 static int compare_changes(const void *a, const void *b)
 {
     const struct fm_history_change *x = a, *y = b;
@@ -81,6 +89,32 @@ static void read_slices(struct slice_load *l, const void *bytes, size_t len)
     }
 }
 
+/* Of events: what a child was born with was no event. It is what is left, and what was freed of it. */
+static void add_inherited(struct slice_load *l, const void *bytes, size_t len)
+{
+    struct fm_slices_walk w = fm_slices_walk(bytes, len);
+    struct fm_history_change change, born = { 0 };
+    uint64_t at_ns;
+    for (uint64_t i = 1; i < l->of->account_count; i++) {
+        uint32_t context = context_of_inherited(l, i);
+        if (context == FM_NONE)
+            continue;
+        born.context = context;
+        born.bytes = fm_sum(born.bytes, l->of->accounts[i].live);
+        born.blocks = fm_sum(born.blocks, l->of->accounts[i].live_blocks);
+    }
+    while (fm_slices_next(&w, &at_ns))
+        while (fm_slices_next_change(&w, &change))
+            if (context_of_inherited(l, change.context) != FM_NONE) {
+                born.bytes = fm_sum(born.bytes, -change.bytes);
+                born.blocks = fm_sum(born.blocks, -change.blocks);
+            }
+    if (!born.bytes && !born.blocks)
+        return;
+    fm_vec_push(&l->changes, born);
+    add_slice(l, l->history.begin_ns);
+}
+
 /* The difference between what the slices say and what the store holds. */
 static void add_last(struct slice_load *l)
 {
@@ -114,6 +148,9 @@ void fm_live_slices_load(struct fm_profile *p, const struct fm_sliced *of, const
         return;
     l.history.process = of->process;
     l.history.begin_ns = of->begin_ns;
+    l.history.exact = header.kind == FM_SLICES_EVENTS;
+    if (l.history.exact && of->end_ns)
+        add_inherited(&l, (const char *)bytes + sizeof header, len - sizeof header);
     read_slices(&l, (const char *)bytes + sizeof header, len - sizeof header);
     if (of->end_ns)
         add_last(&l);

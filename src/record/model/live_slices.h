@@ -16,6 +16,7 @@ struct fm_sliced {
     uint64_t account_count, node_count;
     uint32_t process;
     uint64_t begin_ns, end_ns; /* end 0: not known; then it is the last slice's */
+    uint32_t inherited;        /* the node of what a child was born with; FM_NONE: of none */
 };
 
 void fm_live_slices_load(struct fm_profile *p, const struct fm_sliced *of, const void *bytes,

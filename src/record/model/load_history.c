@@ -27,6 +27,7 @@ bool fm_load_histories(struct fm_loader *l, struct fm_cursor *c)
             .process = fm_loader_row_process(l, i),
             .begin_ns = fm_loader_cell(l, i, 1),
             .end_ns = fm_loader_cell(l, i, 2),
+            .exact = fm_loader_cell(l, i, 4) == 1,
         };
         uint64_t rows = fm_loader_cell(l, i, 3);
         uint32_t index = (uint32_t)l->p->memory.histories.len;

@@ -352,7 +352,7 @@ static void append_histories(struct append *a)
         const struct fm_history *h = &a->p->memory.histories.data[i];
         uint64_t rows = append_changes(a, h, 0, 0, true);
         uint64_t number = FM_RECORDER_ROW(a->r, FM_TABLE_HISTORIES, process_number(a, h->process),
-                                          h->begin_ns, h->end_ns, rows);
+                                          h->begin_ns, h->end_ns, rows, h->exact);
         uint64_t first = fm_recorder_next(a->r, FM_TABLE_HISTORY_CONTEXTS);
         for (size_t k = 0; k < h->contexts.len; k++)
             FM_RECORDER_ROW(a->r, FM_TABLE_HISTORY_CONTEXTS, number,

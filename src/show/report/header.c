@@ -265,7 +265,10 @@ static void print_moment(const struct fm_report *r, const struct fm_memory_sums 
     add_memory(r, &line, what, sums, FM_AT_TIME);
     double to_ms = (v->to.asked_ns - v->to.shown_ns) / 1e6;
     double from_ms = v->range ? (v->from.asked_ns - v->from.shown_ns) / 1e6 : 0;
-    fm_buffer_addf(&line, ", as looked at %.1f ms before", to_ms > from_ms ? to_ms : from_ms);
+    if (v->to.exact && (!v->range || v->from.exact))
+        fm_buffer_add_text(&line, ", to the event");
+    else
+        fm_buffer_addf(&line, ", as looked at %.1f ms before", to_ms > from_ms ? to_ms : from_ms);
     print_line(r, FM_COLOR_BOLD, line.data);
 }
 

@@ -192,7 +192,10 @@ static void add_shown(struct fm_buffer *out, const struct fm_shown *shown)
     fm_buffer_add_char(out, '{');
     fm_json_add_member(out, "asked_ns", (int64_t)shown->asked_ns);
     fm_json_add_member(out, "shown_ns", (int64_t)shown->shown_ns);
+    fm_json_add_member(out, "run_begin_ns", (int64_t)shown->begin_ns);
     fm_json_add_member(out, "processes", shown->processes);
+    fm_json_add_key(out, "exact");
+    fm_buffer_add_text(out, shown->exact ? "true" : "false");
     fm_buffer_add_char(out, '}');
 }
 

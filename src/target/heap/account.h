@@ -15,6 +15,7 @@
 
 #include <sys/single_threaded.h>
 
+#include "target/heap/events.h"
 #include "target/heap/heap.h"
 #include "target/heap/record.h"
 #include "target/heap/together.h"
@@ -85,6 +86,7 @@ static inline void fm_account_begin(struct fm_heap_header *h, struct fm_heap_acc
     a->live_blocks++;
     a->allocated += bytes;
     a->blocks++;
+    fm_events_changed(a, bytes, FM_EVENT_BEGIN);
     c->sizes[fm_heap_size_bucket(bytes)]++;
     c->kind_blocks[kind]++;
     c->kind_bytes[kind] += bytes;
@@ -110,6 +112,7 @@ static inline void fm_account_end(struct fm_heap_header *h, struct fm_heap_accou
     a->live -= (int64_t)bytes;
     a->live_blocks--;
     c->live_blocks--;
+    fm_events_changed(a, bytes, FM_EVENT_END);
 }
 
 /* A block is another account's, after all. */
@@ -131,6 +134,8 @@ static inline void fm_account_move(struct fm_heap_header *h, struct fm_heap_acco
     to->live_blocks++;
     to->allocated += bytes;
     to->blocks++;
+    fm_events_changed(from, bytes, FM_EVENT_END);
+    fm_events_changed(to, bytes, FM_EVENT_BEGIN);
 }
 
 /* How long the block lived, if the thread that ends it made it. */
@@ -194,6 +199,7 @@ static inline void fm_account_begin_shared(struct fm_heap_header *h, struct fm_h
     FM_HEAP_ADD(a->live_blocks, 1);
     FM_HEAP_ADD(a->allocated, bytes);
     FM_HEAP_ADD(a->blocks, 1);
+    fm_events_changed(a, bytes, FM_EVENT_BEGIN);
     FM_HEAP_ADD(c->sizes[fm_heap_size_bucket(bytes)], 1);
     FM_HEAP_ADD(c->kind_blocks[kind], 1);
     FM_HEAP_ADD(c->kind_bytes[kind], bytes);
@@ -218,6 +224,7 @@ static inline void fm_account_end_shared(struct fm_heap_header *h, struct fm_hea
     FM_HEAP_ADD(a->live, -(int64_t)bytes);
     FM_HEAP_ADD(a->live_blocks, -blocks);
     FM_HEAP_ADD(c->live_blocks, -blocks);
+    fm_events_changed(a, bytes, blocks ? FM_EVENT_END : FM_EVENT_SHRINK);
 }
 
 static inline void fm_account_age_shared(struct fm_heap_header *h, struct fm_heap_account *a,

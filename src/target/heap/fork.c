@@ -144,7 +144,9 @@ static void begin_child(void)
 {
     int saved_errno = errno;
     fm_heap.forked = false;
+    fm_heap.events = NULL;
     if (fm_heap_store_reopen() == 0) {
+        fm_events_open();
         fm_heap.header->flags |= fm_heap.python ? FM_HEAP_PYTHON : 0;
         fm_codes_reset();
         if (begin_inherited()) {

@@ -128,6 +128,8 @@ struct fm_heap_state {
     struct fm_heap_error *errors;     /* the same: of sampled blocks */
     uint64_t sample_bytes;            /* 0: every block; else see sampled.h */
     struct fm_heap_run *run;          /* never NULL: see together.h */
+    bool every;                       /* event is told to the launcher (events.h) … */
+    struct fm_events_header *events;  /* … here; NULL: not */
     char folder[512], more[512];
 };
 

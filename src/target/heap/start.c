@@ -63,6 +63,7 @@ static void begin(const char *mode)
 {
     bool gil = has_gil();
     fm_heap.python = gil && strcmp(mode, "malloc") != 0;
+    fm_heap.every = strcmp(mode, "events") == 0;
     fm_heap.run = &fm_together_nobody;
     if (strncmp(mode, "sampled:", strlen("sampled:")) == 0)
         begin_sampled(mode);
@@ -70,6 +71,7 @@ static void begin(const char *mode)
         fm_together_open();
     if (fm_heap_store_open() < 0)
         return;
+    fm_events_open();
     fm_together_join();
     if (!begin_root()) {
         fm_heap.header = NULL;

@@ -47,7 +47,7 @@ struct fm_slicer {
 
 /* ---- the file ---- */
 
-static bool write_all(int fd, const void *bytes, size_t len)
+bool fm_slices_write(int fd, const void *bytes, size_t len)
 {
     const char *at = bytes;
     while (len > 0) {
@@ -66,15 +66,15 @@ static bool write_all(int fd, const void *bytes, size_t len)
  * stays, and it is tried again later: nothing is lost before we are. */
 static void write_anew(struct fm_slicer *s)
 {
-    struct fm_slices_header header = { FM_SLICES_MAGIC, FM_SLICES_VERSION, 0 };
+    struct fm_slices_header header = { FM_SLICES_MAGIC, FM_SLICES_VERSION, FM_SLICES_LOOKS };
     fm_autobuffer fresh = FM_BUFFER_INIT;
     fm_buffer_addf(&fresh, "%s.new", s->path);
     int fd = open(fresh.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (s->fd >= 0)
         close(s->fd);
     s->fd = fd;
-    if (fd >= 0 && write_all(fd, &header, sizeof header) &&
-        write_all(fd, s->slices.bytes.data, s->slices.bytes.len) &&
+    if (fd >= 0 && fm_slices_write(fd, &header, sizeof header) &&
+        fm_slices_write(fd, s->slices.bytes.data, s->slices.bytes.len) &&
         rename(fresh.data, s->path) == 0)
         return;
     unlink(fresh.data);
@@ -227,7 +227,7 @@ void fm_slicer_take(struct fm_slicer *s, int store, uint64_t now_ns)
     } else if (s->fd < 0 && s->slices.count % TRY_AGAIN == 1) {
         write_anew(s);
     } else if (s->fd >= 0 &&
-               !write_all(s->fd, s->slices.bytes.data + from, s->slices.bytes.len - from)) {
+               !fm_slices_write(s->fd, s->slices.bytes.data + from, s->slices.bytes.len - from)) {
         close(s->fd);
         s->fd = -1;
     }

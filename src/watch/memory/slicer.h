@@ -15,6 +15,7 @@
 #define FM_WATCH_MEMORY_SLICER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,5 +34,8 @@ bool fm_slicer_is_due(const struct fm_slicer *s, uint64_t now_ns); /* NULL: neve
 
 /* Take it; `store` is the open store. */
 void fm_slicer_take(struct fm_slicer *s, int store, uint64_t now_ns);
+
+/* Write all of it to the file of slices, or false. */
+bool fm_slices_write(int fd, const void *bytes, size_t len);
 
 #endif

@@ -23,6 +23,7 @@
 #include "record/capture/live_heap.h"
 #include "record/model/curve.h"
 #include "watch/memory/cgroup.h"
+#include "watch/memory/event_log.h"
 #include "watch/memory/residence.h"
 #include "watch/memory/resident.h"
 #include "watch/memory/slicer.h"
@@ -55,6 +56,7 @@ struct memory_watched {
     unsigned heap_number;       /* PID.N.heap */
     bool asked;                 /* to end */
     struct fm_slicer *slicer;   /* of that; NULL: there is none */
+    struct fm_event_log *log;   /* … or this */
     int more;                   /* the second file of the store, −1 if it is not open */
     struct fm_residence last, highest;
     int64_t code; /* bytes of the program's code */
@@ -128,6 +130,16 @@ static int add_newborn(const struct fm_newborn_process *born, void *data)
     return 0;
 }
 
+/* The store that is watched is that of a program that is no more. */
+static void end_past(struct memory_watched *watched)
+{
+    fm_event_log_drain(watched->log, watched->heap, true);
+    fm_event_log_free(watched->log);
+    fm_slicer_free(watched->slicer);
+    watched->log = NULL;
+    watched->slicer = NULL;
+}
+
 /* The store "PID.N.heap" is there: of a new process, or of what a known one executed. */
 static void see_store(struct fm_memory_watch *w, const char *name)
 {
@@ -145,6 +157,7 @@ static void see_store(struct fm_memory_watch *w, const char *name)
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return;
+    end_past(watched);
     if (watched->heap >= 0)
         close(watched->heap);
     if (watched->more >= 0)
@@ -152,8 +165,10 @@ static void see_store(struct fm_memory_watch *w, const char *name)
     watched->heap = fd;
     watched->more = -1;
     watched->heap_number = number;
-    fm_slicer_free(watched->slicer);
-    watched->slicer = fm_slicer_new(w->folder, pid, number);
+    if (w->options.events)
+        watched->log = fm_event_log_new(w->folder, pid, number);
+    else
+        watched->slicer = fm_slicer_new(w->folder, pid, number);
 }
 
 /* All that is there: what came before notifications did, or when there were too many. */
@@ -188,13 +203,12 @@ static void forget(struct fm_memory_watch *w, size_t at)
     struct memory_watched *watched = &w->list.data[w->running.data[at]];
     close(watched->resident);
     watched->resident = -1;
+    end_past(watched);
     if (watched->heap >= 0)
         close(watched->heap);
     if (watched->more >= 0)
         close(watched->more);
     watched->heap = watched->more = -1;
-    fm_slicer_free(watched->slicer);
-    watched->slicer = NULL;
     w->running.data[at] = w->running.data[--w->running.len];
 }
 
@@ -343,6 +357,31 @@ static void plan(struct fm_memory_watch *w, uint64_t woke_ns, uint64_t begin_ns)
     w->cpu_ns = done_ns;
 }
 
+/* Rings are emptied at every look: a process whose ring is full stands still. */
+static void drain(struct fm_memory_watch *w)
+{
+    for (size_t i = 0; i < w->running.len; i++) {
+        const struct memory_watched *watched = &w->list.data[w->running.data[i]];
+        fm_event_log_drain(watched->log, watched->heap, false);
+    }
+}
+
+void fm_memory_watch_drain(struct fm_memory_watch *w)
+{
+    if (!w || !w->options.events || !w->folder)
+        return;
+    see_stores(w);
+    drain(w);
+    for (size_t i = 0; i < w->running.len;) {
+        const struct memory_watched *watched = &w->list.data[w->running.data[i]];
+        if (fm_resident_read(watched->resident, NULL) >= 0)
+            i++;
+        else
+            bury(w, i);
+    }
+    fm_event_log_sweep(w->folder);
+}
+
 /* Slices of what is alive are rounds of their own as well, after all that a look costs. */
 static void take_slices(struct fm_memory_watch *w, uint64_t now_ns)
 {
@@ -387,6 +426,11 @@ void fm_memory_watch_look(struct fm_memory_watch *w)
     take_slices(w, now_ns);
     if (w->folder) { /* with a budget of its own */
         look_into(w, now_ns);
+        w->cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    }
+    if (w->options.events) {
+        drain(w);
+        w->due_ns = now_ns + INTERVAL_NS;
         w->cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     }
 }

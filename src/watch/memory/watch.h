@@ -31,6 +31,7 @@ struct fm_memory_watch_options {
     const char *folder; /* where heap stores are; NULL: nowhere */
     bool children;      /* look at the processes below, too */
     bool shares;        /* proportional share and swap */
+    bool events; /* heap stores have rings of events (event_log.h) instead of being looked at */
 };
 
 /* Begin with the process `pid`; the first look is due at once. */
@@ -45,6 +46,9 @@ void fm_memory_watch_look(struct fm_memory_watch *w);
 /* Ask all processes that ran at the last look to end (SIGTERM), each once, but for `except`. */
 void fm_memory_watch_ask(struct fm_memory_watch *w, pid_t except);
 void fm_memory_watch_kill(const struct fm_memory_watch *w); /* all of them: SIGKILL */
+
+/* Keep all that processes told so far; whoever has ended tells no more. */
+void fm_memory_watch_drain(struct fm_memory_watch *w); /* NULL: nothing */
 
 /* Have all processes ended? */
 bool fm_memory_watch_is_over(const struct fm_memory_watch *w);

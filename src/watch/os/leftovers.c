@@ -38,13 +38,15 @@ static bool is_of_process(const char *name, long *ret_pid)
            strcmp(end, ".unprofiled") == 0;
 }
 
-/* "PID.N.slices", which is the launcher's, also while it is written anew. */
+/* "PID.N.slices", which is the launcher's, also while it is written anew, and "PID.N.events". */
 static bool is_of_slices(const char *name)
 {
     unsigned pid, number;
     int end = 0;
-    return sscanf(name, "%u.%u.slices%n", &pid, &number, &end) == 2 && end &&
-           (!name[end] || strcmp(name + end, ".new") == 0);
+    if (sscanf(name, "%u.%u%n", &pid, &number, &end) != 2 || !end)
+        return false;
+    return strcmp(name + end, ".slices") == 0 || strcmp(name + end, ".slices.new") == 0 ||
+           strcmp(name + end, ".events") == 0;
 }
 
 /* Names that launchers and processes of runs put into their folders, and nobody else. */
