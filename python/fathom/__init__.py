@@ -27,13 +27,17 @@
     with fathom.region("assembly"):         # a named phase, in every recording of `fathom run`
         work()
 
+    with fathom.memory("out.fathom"):       # the memory of a block, without `fathom run`
+        work()
+
     fathom.memory_usage((work, ()))         # memory_profiler's, measured from outside
 
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory_lines", "memory_snapshot", "memory_usage",
-           "profile", "region", "run", "runctx", "sample", "snapshot", "start", "stop"]
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory", "memory_lines",
+           "memory_snapshot", "memory_usage", "profile", "region", "run", "runctx", "sample", "snapshot", "start",
+           "stop"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -42,6 +46,7 @@ _HOMES = {
     "Profile": "fathom._profile",
     "SamplingError": "fathom._sampling",
     "lines": "fathom._lines",
+    "memory": "fathom._memory_block",
     "memory_lines": "fathom._lines",
     "memory_snapshot": "fathom._memory_snapshot",
     "memory_usage": "fathom._memory",

@@ -471,6 +471,11 @@ static void note_lost(struct heap_load *l)
             l->p, l->process, "memory", (uint64_t)l->h.earlier_peak,
             "bytes were the peak before the stretch that the process ended in, such as a test; "
             "what is shown is the peak of that one");
+    if (l->h.flags & FM_HEAP_LATE)
+        fm_profile_note(l->p, l->process, "late",
+                        l->h.worlds[0].unknown_frees + l->h.worlds[1].unknown_frees,
+                        "blocks from before were freed: the recording began while the program ran, "
+                        "and what it had then is not in it");
     if (l->h.flags & FM_HEAP_NO_TYPES)
         fm_profile_note(
             l->p, l->process, "absent", 1,

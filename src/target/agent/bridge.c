@@ -11,17 +11,18 @@ static struct {
     fathom_convert_function *convert;
     fathom_save_function *save;
     fathom_alive_function *alive;
+    fathom_late_function *late;
     fathom_release_function *release;
 } library;
 
-static int find_library(char *path, size_t size)
+int fm_bridge_find(const char *name, char *path, size_t size)
 {
     Dl_info info;
-    if (!dladdr((void *)find_library, &info) || !info.dli_fname)
+    if (!dladdr((void *)fm_bridge_find, &info) || !info.dli_fname)
         return -1;
     const char *slash = strrchr(info.dli_fname, '/');
     int folder_len = slash ? (int)(slash - info.dli_fname) + 1 : 0;
-    int len = snprintf(path, size, "%.*slibfathom.so", folder_len, info.dli_fname);
+    int len = snprintf(path, size, "%.*s%s", folder_len, info.dli_fname, name);
     return len > 0 && (size_t)len < size ? 0 : -1;
 }
 
@@ -30,8 +31,9 @@ static int load_library(void)
     char path[4096] = "";
     if (library.convert)
         return 0;
-    void *handle =
-        find_library(path, sizeof path) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *handle = fm_bridge_find("libfathom.so", path, sizeof path) == 0
+                       ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
+                       : NULL;
     if (!handle) {
         const char *why = dlerror();
         PyErr_Format(PyExc_ImportError, "fathom: cannot load its library: %s", why ? why : path);
@@ -39,9 +41,10 @@ static int load_library(void)
     }
     library.save = (fathom_save_function *)dlsym(handle, "fathom_save");
     library.alive = (fathom_alive_function *)dlsym(handle, "fathom_alive");
+    library.late = (fathom_late_function *)dlsym(handle, "fathom_late");
     library.release = (fathom_release_function *)dlsym(handle, "fathom_release");
     library.convert = (fathom_convert_function *)dlsym(handle, "fathom_convert");
-    if (!library.save || !library.alive || !library.release || !library.convert) {
+    if (!library.save || !library.alive || !library.late || !library.release || !library.convert) {
         library.convert = NULL;
         PyErr_Format(PyExc_ImportError, "fathom: %s is not the library of this version", path);
         return -1;
@@ -120,4 +123,17 @@ PyObject *fm_bridge_alive(const char *path, bool contexts)
     PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
     library.release(bytes);
     return result;
+}
+
+int fm_bridge_late(const char *folder, const char *path, int overwrite)
+{
+    char message[1024] = "", version[64];
+    int exists = 0;
+    if (load_library() < 0)
+        return -1;
+    snprintf(version, sizeof version, "%.*s", (int)strcspn(Py_GetVersion(), " "), Py_GetVersion());
+    int rc = library.late(folder, version, path, overwrite, &exists, message, sizeof message);
+    if (rc < 0)
+        fail(rc, exists ? PyExc_FileExistsError : PyExc_OSError, message);
+    return rc < 0 ? -1 : 0;
 }

@@ -24,4 +24,11 @@ int fm_bridge_save(PyObject *snapshots, const char *path, int overwrite);
  * calling contexts (contexts.h), as bytes. NULL with an exception. */
 PyObject *fm_bridge_alive(const char *path, bool contexts);
 
+/* Make a recording of the heap stores in a folder, whose first is this process's. −1 with an
+ * exception. */
+int fm_bridge_late(const char *folder, const char *path, int overwrite);
+
+/* The path of a library that lies beside this one. */
+int fm_bridge_find(const char *name, char *path, size_t size);
+
 #endif

@@ -32,6 +32,12 @@ typedef int fathom_save_function(const struct fathom_live *lives, size_t count, 
 typedef int fathom_alive_function(const char *path, int contexts, char **ret_bytes, size_t *ret_len,
                                   char *message, size_t message_size);
 
+/* Make a recording of the heap stores in `folder`: of this process, a Python of that version, and of
+ * children that it forked. `*ret_exists` as above. */
+typedef int fathom_late_function(const char *folder, const char *version, const char *path,
+                                 int overwrite, int *ret_exists, char *message,
+                                 size_t message_size);
+
 typedef void fathom_release_function(void *bytes);
 
 #endif

@@ -6,8 +6,10 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/run_config.h"
 #include "target/agent/bridge.h"
 #include "target/agent/line_memory.h"
 #include "target/agent/threads.h"
@@ -185,12 +187,10 @@ int64_t fm_line_memory_live(void)
     return live_bytes();
 }
 
-void fm_heap_introduce(void)
+static struct fm_heap_layout layout_of_this(void)
 {
-    int (*python)(const struct fm_heap_layout *) =
-        (int (*)(const struct fm_heap_layout *))dlsym(RTLD_DEFAULT, "fathom_heap_python");
-    struct fm_heap_layout layout = {
-        .bytes = sizeof layout,
+    return (struct fm_heap_layout){
+        .bytes = sizeof(struct fm_heap_layout),
         .python_hex = PY_VERSION_HEX,
         .thread_frame = FM_THREAD_FRAME,
         .thread_interpreter = FM_THREAD_INTERPRETER,
@@ -214,6 +214,13 @@ void fm_heap_introduce(void)
         .describe_type = describe_type,
         .thread_name = thread_name,
     };
+}
+
+void fm_heap_introduce(void)
+{
+    int (*python)(const struct fm_heap_layout *) =
+        (int (*)(const struct fm_heap_layout *))dlsym(RTLD_DEFAULT, "fathom_heap_python");
+    struct fm_heap_layout layout = layout_of_this();
     int wanted = python ? python(&layout) : -1;
     if (wanted < 0)
         return;
@@ -230,10 +237,19 @@ void fm_heap_introduce(void)
     live_bytes = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_live");
 }
 
+/* ---- while the program runs ---- */
+
+static void *late; /* the library, if it was loaded by fm_heap_begin() */
+
+static void *symbol(const char *name)
+{
+    return dlsym(late ? late : RTLD_DEFAULT, name);
+}
+
 PyObject *fm_heap_alive(bool contexts)
 {
-    const char *(*store)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "fathom_heap_store");
-    int (*own)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "fathom_heap_own");
+    const char *(*store)(void) = (const char *(*)(void))symbol("fathom_heap_store");
+    int (*own)(int) = (int (*)(int))symbol("fathom_heap_own");
     const char *path = store && own ? store() : NULL;
     if (!path)
         Py_RETURN_NONE;
@@ -245,7 +261,7 @@ PyObject *fm_heap_alive(bool contexts)
 
 static int64_t stretch(const char *function)
 {
-    int64_t (*call)(void) = (int64_t(*)(void))dlsym(RTLD_DEFAULT, function);
+    int64_t (*call)(void) = (int64_t(*)(void))symbol(function);
     return call ? call() : -1;
 }
 
@@ -262,4 +278,41 @@ int64_t fm_heap_stretch_peak(void)
 int64_t fm_heap_stretch_end(void)
 {
     return stretch("fathom_heap_stretch_end");
+}
+
+/* The heap library beside this one, without giving its functions to anybody else. */
+static int load_heap(void)
+{
+    char path[4096] = "";
+    if (late || dlsym(RTLD_DEFAULT, "fathom_heap_begin"))
+        return 0;
+    if (fm_bridge_find("libfathom_heap.so", path, sizeof path) == 0)
+        late = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (late)
+        return 0;
+    const char *why = dlerror();
+    PyErr_Format(PyExc_ImportError, "fathom: cannot load its heap library: %s", why ? why : path);
+    return -1;
+}
+
+int fm_heap_begin(const char *folder)
+{
+    char config[4096];
+    struct fm_heap_layout layout = layout_of_this();
+    int len = snprintf(config, sizeof config, "memory=all%cfolder=%s", FM_RUN_SEPARATOR, folder);
+    if (load_heap() < 0)
+        return -1;
+    int (*begin)(const char *, const struct fm_heap_layout *) =
+        (int (*)(const char *, const struct fm_heap_layout *))symbol("fathom_heap_begin");
+    int rc = begin && len > 0 && (size_t)len < sizeof config ? begin(config, &layout) : -1;
+    if (rc < 0)
+        PyErr_Format(PyExc_OSError, "fathom: memory cannot be recorded in %s", folder);
+    return rc;
+}
+
+void fm_heap_over(void)
+{
+    void (*over)(void) = (void (*)(void))symbol("fathom_heap_over");
+    if (over)
+        over();
 }

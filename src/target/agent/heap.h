@@ -23,4 +23,9 @@ int64_t fm_heap_stretch_begin(void);
 int64_t fm_heap_stretch_peak(void);
 int64_t fm_heap_stretch_end(void);
 
+/* Record the memory of this process from now on, in a store in `folder`. 0; 1 if it is recorded already;
+ * −1 with an exception. */
+int fm_heap_begin(const char *folder);
+void fm_heap_over(void); /* … and no longer */
+
 #endif

@@ -281,6 +281,41 @@ static PyObject *module_stretch_end(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(fm_heap_stretch_end());
 }
 
+static PyObject *module_memory_begin(PyObject *module, PyObject *args)
+{
+    PyObject *folder;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &folder))
+        return NULL;
+    int rc = fm_heap_begin(PyBytes_AS_STRING(folder));
+    Py_DECREF(folder);
+    return rc < 0 ? NULL : PyBool_FromLong(rc == 0);
+}
+
+static PyObject *module_memory_over(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    fm_heap_over();
+    Py_RETURN_NONE;
+}
+
+static PyObject *module_memory_save(PyObject *module, PyObject *args)
+{
+    PyObject *folder, *path;
+    int overwrite;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&O&p", PyUnicode_FSConverter, &folder, PyUnicode_FSConverter,
+                          &path, &overwrite))
+        return NULL;
+    int rc = fm_bridge_late(PyBytes_AS_STRING(folder), PyBytes_AS_STRING(path), overwrite);
+    Py_DECREF(folder);
+    Py_DECREF(path);
+    if (rc < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef module_methods[] = {
     { "mark_lines", module_mark_lines, METH_O,
       "mark_lines(object) -> bool: is this process recorded by `fathom run --lines`?" },
@@ -295,6 +330,10 @@ static PyMethodDef module_methods[] = {
     { "stretch_peak", module_stretch_peak, METH_NOARGS, "stretch_peak() -> bytes: … so far" },
     { "stretch_end", module_stretch_end, METH_NOARGS,
       "stretch_end() -> bytes: … and now it is that of the process again" },
+    { "memory_begin", module_memory_begin, METH_VARARGS,
+      "memory_begin(folder) -> bool: record memory there; False: it is recorded already" },
+    { "memory_over", module_memory_over, METH_NOARGS, "memory_over(): record it no longer" },
+    { "memory_save", module_memory_save, METH_VARARGS, "memory_save(folder, path, overwrite)" },
     { "convert", module_convert, METH_VARARGS, "convert(snapshots, format) -> bytes" },
     { "save", module_save, METH_VARARGS, "save(snapshots, path, overwrite=False)" },
     { NULL, NULL, 0, NULL },

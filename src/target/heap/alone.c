@@ -76,7 +76,7 @@ static void take(struct fm_heap_self *self)
 bool fm_alone_slowly(struct fm_heap_self *self)
 {
     for (;;) {
-        bool here = __atomic_load_n(fm_heap.here, __ATOMIC_ACQUIRE);
+        bool here = __atomic_load_n(fm_heap.here, __ATOMIC_ACQUIRE) || fm_fork_is_quiet();
         struct fm_heap_self *owner = __atomic_load_n(&fm_heap.owner, __ATOMIC_ACQUIRE);
         if (here && owner == self)
             return true;

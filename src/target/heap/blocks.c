@@ -59,3 +59,10 @@ bool fm_blocks_put(struct fm_heap_blocks *table, struct fm_heap_block block,
     table->slots[i] = block;
     return true;
 }
+
+void fm_blocks_clear(struct fm_heap_blocks *table)
+{
+    if (table->room)
+        fm_heap_unmap(table->slots, table->room * sizeof *table->slots);
+    *table = (struct fm_heap_blocks){ 0 };
+}

@@ -33,6 +33,9 @@ bool fm_blocks_put(struct fm_heap_blocks *table, struct fm_heap_block block,
 /* Take a block out; its record is 0 if it is not known. */
 static inline struct fm_heap_block fm_blocks_take(struct fm_heap_blocks *table, uintptr_t address);
 
+/* Forget all of them. */
+void fm_blocks_clear(struct fm_heap_blocks *table);
+
 void fm_blocks_close_gap(struct fm_heap_blocks *table, size_t gap);
 
 static inline struct fm_heap_block fm_blocks_take(struct fm_heap_blocks *table, uintptr_t address)

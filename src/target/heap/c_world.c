@@ -105,6 +105,12 @@ static inline struct fm_heap_block record_take(bool alone, const void *block)
     return found;
 }
 
+void fm_c_world_clear(void)
+{
+    for (size_t i = 0; i < SHARDS; i++)
+        fm_blocks_clear(&shards[i].blocks);
+}
+
 /* ---- events ---- */
 
 static inline struct fm_heap_account *account_of(const struct fm_heap_block *block)
@@ -172,6 +178,24 @@ static inline void *given(struct fm_heap_self *self, void *block, size_t bytes,
     return block;
 }
 
+void *fm_c_world_given(struct fm_heap_self *self, void *block, size_t bytes, enum fm_heap_kind kind)
+{
+    return given(self, block, bytes, kind);
+}
+
+void fm_c_world_goes(struct fm_heap_self *self, const void *block)
+{
+    bool alone = fm_alone_inside(self);
+    struct fm_heap_block found = record_take(alone, block);
+    if (FM_LIKELY(found.record != 0)) {
+        age(self, alone, &found);
+        ends(self, alone, &found);
+    } else {
+        ends_unknown();
+    }
+    fm_event_outside(self);
+}
+
 /* ---- malloc and its family ---- */
 
 FM_HEAP_EXPORT void *malloc(size_t bytes)
@@ -216,15 +240,7 @@ static inline struct fm_heap_self *taken(const void *block)
     struct fm_heap_self *self = fm_event_open();
     if (FM_UNLIKELY(!self))
         return NULL;
-    bool alone = fm_alone_inside(self);
-    struct fm_heap_block found = record_take(alone, block);
-    if (FM_LIKELY(found.record != 0)) {
-        age(self, alone, &found);
-        ends(self, alone, &found);
-    } else {
-        ends_unknown();
-    }
-    fm_event_outside(self);
+    fm_c_world_goes(self, block);
     return self;
 }
 
@@ -262,6 +278,38 @@ static void ends_not(struct fm_heap_self *self, bool alone, const struct fm_heap
         fm_account_end_shared(fm_heap.header, account_of(block), alone, -block->bytes, -1);
 }
 
+struct fm_heap_moving fm_c_world_moves(struct fm_heap_self *self, const void *old)
+{
+    struct fm_heap_moving moving = { .old = old };
+    bool alone = fm_alone_inside(self);
+    moving.round = fm_heap.round;
+    if (old)
+        moving.found = record_take(alone, old);
+    if (moving.found.record)
+        ends(self, alone, &moving.found);
+    fm_event_outside(self);
+    return moving;
+}
+
+void fm_c_world_moved(struct fm_heap_self *self, const struct fm_heap_moving *moving, void *block,
+                      size_t bytes)
+{
+    bool alone = fm_alone_inside(self);
+    bool known = moving->found.record && moving->round == fm_heap.round;
+    if (FM_UNLIKELY(!block && bytes)) {
+        if (known)
+            ends_not(self, alone, &moving->found);
+        fm_context_refused_c(self, bytes);
+    } else {
+        if (known)
+            age(self, alone, &moving->found);
+        else if (moving->old)
+            ends_unknown();
+        if (block)
+            begins(self, alone, block, bytes, FM_HEAP_KIND_REALLOC);
+    }
+}
+
 /* The old block is counted as freed before the real function, so that nothing is by halves while that
  * runs, for which others do not wait. */
 static inline void *reallocate(fm_c_world_resize *resize, const void *data, void *old, size_t bytes)
@@ -269,28 +317,10 @@ static inline void *reallocate(fm_c_world_resize *resize, const void *data, void
     struct fm_heap_self *self = fm_event_open();
     if (FM_UNLIKELY(!self))
         return resize(data, old, bytes);
-    struct fm_heap_block found = { 0, 0, 0 };
-    bool alone = fm_alone_inside(self);
-    if (old)
-        found = record_take(alone, old);
-    if (found.record)
-        ends(self, alone, &found);
-    fm_event_outside(self);
+    struct fm_heap_moving moving = fm_c_world_moves(self, old);
     void *block = resize(data, old, bytes);
     int saved_errno = errno;
-    alone = fm_alone_inside(self);
-    if (FM_UNLIKELY(!block && bytes)) {
-        if (found.record)
-            ends_not(self, alone, &found);
-        fm_context_refused_c(self, bytes);
-    } else {
-        if (found.record)
-            age(self, alone, &found);
-        else if (old)
-            ends_unknown();
-        if (block)
-            begins(self, alone, block, bytes, FM_HEAP_KIND_REALLOC);
-    }
+    fm_c_world_moved(self, &moving, block, bytes);
     errno = saved_errno;
     fm_event_leave(self);
     return block;

@@ -45,7 +45,7 @@ static inline void fm_event_outside(struct fm_heap_self *self)
 static inline void fm_event_inside(struct fm_heap_self *self)
 {
     fm_event_say_inside(self);
-    while (FM_UNLIKELY(!__atomic_load_n(fm_heap.here, __ATOMIC_ACQUIRE))) {
+    while (FM_UNLIKELY(!__atomic_load_n(fm_heap.here, __ATOMIC_ACQUIRE)) && !fm_fork_is_quiet()) {
         fm_event_outside(self);
         fm_fork_wait();
         fm_event_say_inside(self);

@@ -78,7 +78,7 @@ static void release(void)
         return;
     holds = false;
     release_all();
-    __atomic_store_n(fm_heap.here, !fm_heap.forked, __ATOMIC_RELEASE);
+    __atomic_store_n(fm_heap.here, !fm_heap.forked && !fm_heap.quiet, __ATOMIC_RELEASE);
     fm_heap_lock_give(&forking);
     fm_heap_busy = 0;
 }
@@ -87,11 +87,32 @@ static void in_child(void)
 {
     /* What an interrupted event still counts, it counts in the parent's store: the header stays. */
     fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 0;
-    fm_heap.forked = holds;
+    fm_heap.forked = holds && !fm_heap.quiet;
     if (fm_heap_self)
         fm_threads_meter_at(fm_heap_self, NULL); /* where it was may be the parent's */
     fm_sampled_in_child();
     release();
+}
+
+void fm_fork_stop_others(void)
+{
+    fm_heap_lock_take(&forking);
+    __atomic_store_n(fm_heap.here, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&fm_heap.quiet, false, __ATOMIC_SEQ_CST);
+    fm_threads_await(NULL);
+}
+
+void fm_fork_let_others_go(bool quiet)
+{
+    __atomic_store_n(&fm_heap.quiet, quiet, __ATOMIC_SEQ_CST);
+    fm_heap.here[SAME_MEMORY] = 1;
+    __atomic_store_n(fm_heap.here, !quiet, __ATOMIC_SEQ_CST);
+    fm_heap_lock_give(&forking);
+}
+
+bool fm_fork_is_quiet(void)
+{
+    return __atomic_load_n(&fm_heap.quiet, __ATOMIC_ACQUIRE);
 }
 
 void fm_fork_wait(void)
@@ -104,6 +125,10 @@ void fm_fork_wait(void)
 void fm_fork_init(void)
 {
     static uint32_t plain[2];
+    static bool begun;
+    if (begun)
+        return; /* of another recording; who began this one lets others go */
+    begun = true;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint32_t *here = fm_heap_map(page);
     fm_heap.here = here && madvise(here, page, MADV_WIPEONFORK) == 0 ? here : plain;
@@ -162,7 +187,7 @@ static void begin_child(void)
 
 bool fm_fork_arrive(void)
 {
-    if (!fm_heap.header)
+    if (!fm_heap.header || fm_fork_is_quiet())
         return false;
     fm_heap_busy = 1;
     if (fm_heap.forked)

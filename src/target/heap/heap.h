@@ -111,6 +111,8 @@ struct fm_heap_state {
     struct fm_heap_self *owner;    /* of the C world; NULL: nobody. See alone.h */
     bool python;                   /* Python's allocators, too, not only C's */
     bool forked;                   /* in a child that has no store of its own yet */
+    bool quiet;                    /* a recording is over, in this very process: see late.c */
+    uint32_t round;                /* … and how many there were before this one */
     bool parallel;                 /* several GILs: the Python world takes a lock, too */
     bool has_layout;
     bool types;      /* of objects are recorded */

@@ -27,7 +27,8 @@ static struct {
 
 static void own_tell(int i)
 {
-    fm_heap.header->own[i] = own.all[i];
+    if (fm_heap.header)
+        fm_heap.header->own[i] = own.all[i];
 }
 
 static void own_add(uintptr_t start, uintptr_t end)

@@ -23,6 +23,8 @@ static struct {
 void fm_pools_init(void)
 {
     struct rlimit limit;
+    if (fm_regions)
+        return;
     size_t bytes = ((size_t)1 << (FM_WINDOW_BITS - FM_REGION_SHIFT)) * sizeof *fm_regions;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < LEAST_LIMIT)
         return; /* what it takes of addresses would be missed: blocks.h will do */
@@ -137,4 +139,12 @@ void fm_pools_arena_begins(const void *arena, size_t bytes)
 void fm_pools_arena_ends(const void *arena, size_t bytes)
 {
     arena_mark(arena, bytes, false);
+}
+
+void fm_pools_clear(void)
+{
+    size_t count = (size_t)1 << (FM_WINDOW_BITS - FM_REGION_SHIFT);
+    for (size_t i = 0; fm_regions && fm_window && i < count; i++)
+        for (uint32_t k = 0; fm_regions[i] && k < FM_REGION_POOLS; k++)
+            array_free(&fm_regions[i]->pools[k]);
 }

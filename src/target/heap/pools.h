@@ -41,6 +41,8 @@ void fm_pools_init(void);
 void fm_pools_arena_begins(const void *arena, size_t bytes);
 void fm_pools_arena_ends(const void *arena, size_t bytes);
 
+void fm_pools_clear(void); /* forget all blocks, not the arenas */
+
 /* Get a pool's records ready for blocks of its present class; false: it is none, or no memory. */
 bool fm_pool_prepare(struct fm_region *region, uintptr_t address);
 

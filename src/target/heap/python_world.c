@@ -190,6 +190,14 @@ static inline void unguard(void)
         unguard_slowly();
 }
 
+void fm_python_world_clear(void)
+{
+    guard_slowly();
+    fm_blocks_clear(&large);
+    fm_pools_clear();
+    unguard_slowly();
+}
+
 void fm_python_world_hold(void)
 {
     guard_slowly();
@@ -405,7 +413,7 @@ static void arena_free(void *ctx, void *arena, size_t bytes)
     (void)ctx;
     int busy = fm_heap_busy;
     await_end_of_python();
-    if (fm_heap.header && fm_heap.python) {
+    if (fm_heap.python) { /* also while nothing is recorded: what comes in its place is no arena */
         mark_arena(fm_pools_arena_ends, arena, bytes);
         fm_ranges_remove((uintptr_t)arena);
     }

@@ -20,7 +20,7 @@ struct fm_python_allocator {
     void *(*realloc)(void *ctx, void *block, size_t bytes);
     void (*free)(void *ctx, void *block);
 };
-enum { FM_PYTHON_MEM = 1, FM_PYTHON_OBJ = 2, FM_PYTHON_DOMAINS };
+enum { FM_PYTHON_RAW, FM_PYTHON_MEM, FM_PYTHON_OBJ, FM_PYTHON_DOMAINS };
 
 extern struct fm_python_allocator
     fm_python_behind[FM_PYTHON_DOMAINS]; /* what our hooks call; written once each */
@@ -31,6 +31,8 @@ void fm_python_world_hook(void);
 
 /* Let a block that belongs to one account belong to another; false if it does not. */
 bool fm_python_world_move(const void *block, uint32_t from, uint32_t to);
+/* Forget all blocks; while nothing is recorded. */
+void fm_python_world_clear(void);
 /* Around fork: where there are several GILs, nobody counts meanwhile. */
 void fm_python_world_hold(void);
 void fm_python_world_release(void);

@@ -99,6 +99,14 @@ void fm_ranges_retell(void)
     fm_heap_lock_give(&ranges.lock);
 }
 
+void fm_ranges_clear(void)
+{
+    fm_heap_lock_take(&ranges.lock);
+    fm_blocks_clear(&ranges.starts);
+    ranges.count = ranges.unused = 0;
+    fm_heap_lock_give(&ranges.lock);
+}
+
 void fm_ranges_hold(void)
 {
     fm_heap_lock_take(&ranges.lock);

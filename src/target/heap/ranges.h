@@ -17,6 +17,8 @@ void fm_ranges_add(enum fm_heap_range_kind kind, uintptr_t start, size_t bytes, 
 /* The one that begins there is no more. */
 void fm_ranges_remove(uintptr_t start);
 
+void fm_ranges_clear(void); /* forget all of them, for another store */
+
 /* Around fork, and in the child, whose store has none yet. */
 void fm_ranges_hold(void);
 void fm_ranges_release(void);

@@ -18,6 +18,7 @@
 #include "target/heap/pools.h"
 #include "target/heap/python_world.h"
 #include "target/heap/sampled.h"
+#include "target/heap/start.h"
 #include "target/heap/store.h"
 #include "target/heap/threads.h"
 #include "target/heap/together.h"
@@ -59,7 +60,7 @@ static void begin_sampled(const char *mode)
         fm_sampled_init(bytes, *end == ':' ? strtoull(end + 1, NULL, 10) : 0);
 }
 
-static void begin(const char *mode)
+void fm_start_begin(const char *mode, bool late)
 {
     bool gil = has_gil();
     fm_heap.python = gil && strcmp(mode, "malloc") != 0;
@@ -73,7 +74,7 @@ static void begin(const char *mode)
         return;
     fm_events_open();
     fm_together_join();
-    if (!begin_root()) {
+    if (!begin_root() || (late && !fm_threads_begin_again())) {
         fm_heap.header = NULL;
         return;
     }
@@ -82,9 +83,10 @@ static void begin(const char *mode)
         if (!fm_heap.sample_bytes)
             fm_pools_init();
     }
+    fm_heap.header->flags |= late ? FM_HEAP_LATE : 0;
     fm_threads_init();
     fm_fork_init();
-    if (gil)
+    if (gil && !late)
         fm_python_world_hook();
 }
 
@@ -107,7 +109,7 @@ FM_HEAP_EXPORT void fathom_heap_start(const char *config)
         fm_run_config_value(config, "folder", fm_heap.folder, sizeof fm_heap.folder)) {
         fm_run_config_value(config, "more", fm_heap.more, sizeof fm_heap.more);
         fm_heap.scarce = fm_run_config_value(config, "scarce", flag, sizeof flag);
-        begin(mode);
+        fm_start_begin(mode, false);
     }
     fm_heap.types = fm_heap.python && fm_run_config_value(config, "types", flag, sizeof flag);
     fm_heap_busy = 0;

@@ -329,6 +329,21 @@ static void begin_behind(int array, uint64_t count, size_t record_bytes)
     store.arrays[array].mapped = count * record_bytes / FIRST_PIECE_BYTES * FIRST_PIECE_BYTES;
 }
 
+void fm_heap_store_close(void)
+{
+    for (int i = 0; i < FM_HEAP_ARRAYS; i++)
+        if (store.arrays[i].base)
+            fm_heap_unmap(store.arrays[i].base, store.arrays[i].reserved);
+    struct fm_heap_header *header = fm_heap.header;
+    fm_heap.header = NULL;
+    if (header)
+        fm_heap_unmap(header, FM_HEAP_HEADER_BYTES);
+    fm_heap.nodes = NULL;
+    fm_heap.accounts = NULL;
+    fm_heap.shares = NULL;
+    memset(&store, 0, sizeof store);
+}
+
 int fm_heap_store_reopen(void)
 {
     struct fm_heap_header *old = fm_heap.header, *h = map_header();

@@ -23,6 +23,9 @@ int fm_heap_store_open(void);
  * all else begins anew. */
 int fm_heap_store_reopen(void);
 
+/* Give all of its memory back; the files stay. While nothing is recorded. */
+void fm_heap_store_close(void);
+
 const char *fm_heap_store_path(void); /* of the first file */
 
 uint32_t fm_heap_store_node(uint32_t parent, uint32_t code, uint32_t offset, uint32_t thread);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "target/heap/fork.h"
 #include "target/heap/ranges.h"
 #include "target/heap/store.h"
 
@@ -21,6 +22,7 @@
 static struct {
     struct fm_heap_self *all, *asked; /* `asked`: the last one, the next is first next time */
     uint32_t count;
+    uint32_t beginning; /* threads that are about to be in the list */
     fm_heap_lock lock;
 } threads;
 
@@ -202,12 +204,60 @@ struct fm_heap_self *fm_threads_begin(void)
 {
     int saved_errno = errno;
     uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    for (;;) {
+        __atomic_add_fetch(&threads.beginning, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(fm_heap.here, __ATOMIC_SEQ_CST) || fm_fork_is_quiet())
+            break;
+        __atomic_sub_fetch(&threads.beginning, 1, __ATOMIC_SEQ_CST);
+        fm_fork_wait();
+    }
     struct fm_heap_self *self = take_over(tid);
     fm_heap_self = self ? self : make(tid);
     if (fm_heap_self)
         tell_stack(tid);
+    __atomic_sub_fetch(&threads.beginning, 1, __ATOMIC_SEQ_CST);
     errno = saved_errno;
     return fm_heap_self;
+}
+
+/* As if the thread had never allocated, and new to the store. */
+static bool renew(struct fm_heap_self *self)
+{
+    memset(self->guesses, 0, sizeof self->guesses);
+    if (self->child_room)
+        memset(self->children, 0, self->child_room * sizeof *self->children);
+    self->child_count = self->depth = self->anchor_count = 0;
+    self->candidate = NULL;
+    self->last.block = NULL;
+    return prepare(self);
+}
+
+bool fm_threads_are_outside(void)
+{
+    bool outside = !__atomic_load_n(&threads.beginning, __ATOMIC_SEQ_CST);
+    for (struct fm_heap_self *self = fm_threads_all(); self; self = self->next)
+        outside &= self == fm_heap_self || !__atomic_load_n(&self->inside, __ATOMIC_ACQUIRE);
+    return outside;
+}
+
+bool fm_threads_begin_again(void)
+{
+    struct fm_heap_self **place = &threads.all;
+    threads.asked = NULL;
+    while (*place) {
+        struct fm_heap_self *self = *place;
+        bool ended = self != fm_heap_self && has_ended(self->tid);
+        if (!ended && !renew(self))
+            return false;
+        if (!ended) {
+            place = &self->next;
+            continue;
+        }
+        *place = self->next;
+        threads.count--;
+        fm_heap_unmap(self, sizeof *self); /* its tables are small, and threads few */
+    }
+    return true;
 }
 
 void fm_threads_reset(void)
@@ -219,15 +269,10 @@ void fm_threads_reset(void)
     threads.count = 0;
     if (!self)
         return;
-    memset(self->guesses, 0, sizeof self->guesses);
-    if (self->child_room)
-        memset(self->children, 0, self->child_room * sizeof *self->children);
-    self->child_count = self->depth = self->anchor_count = 0;
-    self->candidate = NULL;
-    self->last.block = NULL;
     self->tid = (uint32_t)syscall(SYS_gettid);
     self->next = NULL;
-    if (prepare(self)) {
+    threads.beginning = 0;
+    if (renew(self)) {
         threads.all = self;
         threads.count = 1;
     } else {

@@ -38,6 +38,12 @@ static inline void fm_threads_see_free(struct fm_heap_self *self)
         fm_threads_learn_name(self);
 }
 
+/* Was waiting for them of use? */
+bool fm_threads_are_outside(void);
+
+/* Threads that are known from an earlier recording are new to this store; before `here` is set. */
+bool fm_threads_begin_again(void);
+
 /* In a child: the calling thread is the only one left, and new to its store. */
 void fm_threads_reset(void);
 

@@ -25,6 +25,7 @@ void fm_together_open(void)
 {
     char path[sizeof fm_heap.folder + sizeof FM_HEAP_RUN_FILE + 1];
     struct stat st;
+    fm_together_nobody = (struct fm_heap_run){ .epoch = 1 };
     fm_heap.run = &fm_together_nobody;
     snprintf(path, sizeof path, "%s/%s", fm_heap.folder, FM_HEAP_RUN_FILE);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

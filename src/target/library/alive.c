@@ -13,8 +13,7 @@
 #include "record/model/live_heap.h"
 #include "record/model/shed.h"
 
-/* A file as it is now; the process goes on with it meanwhile. */
-static int read_file(const char *path, struct fm_buffer *into, struct fm_error *err)
+int fm_alive_read(const char *path, struct fm_buffer *into, struct fm_error *err)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -47,11 +46,11 @@ static void read_more(const char *path, struct fm_buffer *into)
     fm_autobuffer name = FM_BUFFER_INIT;
     fm_buffer_addf(&name, "%.*s/more/%s%s", slash ? (int)(slash - path) : 1, slash ? path : ".",
                    slash ? slash + 1 : path, FM_HEAP_MORE_SUFFIX);
-    if (read_file(name.data, into, &err) == 0)
+    if (fm_alive_read(name.data, into, &err) == 0)
         return;
     fm_buffer_clear(&name);
     fm_buffer_addf(&name, "%s%s", path, FM_HEAP_MORE_SUFFIX);
-    read_file(name.data, into, &err); /* most have none */
+    fm_alive_read(name.data, into, &err); /* most have none */
 }
 
 static int64_t sum_of(const struct fm_profile *p, enum fm_metric metric)
@@ -124,7 +123,7 @@ static struct fm_profile *load(const struct fm_heap_files *files, const char *pa
 struct fm_profile *fm_alive_load(const char *path, struct fm_error *err)
 {
     fm_autobuffer store = FM_BUFFER_INIT, more = FM_BUFFER_INIT;
-    if (read_file(path, &store, err) < 0)
+    if (fm_alive_read(path, &store, err) < 0)
         return NULL;
     read_more(path, &more);
     struct fm_heap_files files = { store.data, store.len, more.data, more.len };
@@ -135,7 +134,7 @@ int fm_alive_save(const char *path, struct fm_buffer *out, struct fm_error *err)
 {
     static const enum fm_memory_rows lists[] = { FM_ROWS_LINES, FM_ROWS_FUNCTIONS };
     fm_autobuffer store = FM_BUFFER_INIT, more = FM_BUFFER_INIT;
-    if (read_file(path, &store, err) < 0)
+    if (fm_alive_read(path, &store, err) < 0)
         return err->status;
     read_more(path, &more);
     struct fm_heap_files files = { store.data, store.len, more.data, more.len };

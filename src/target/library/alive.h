@@ -18,6 +18,9 @@ struct fm_profile;
 /* The store at `path` as it is now; NULL with an error. */
 struct fm_profile *fm_alive_load(const char *path, struct fm_error *err);
 
+/* A file as it is now; a process may go on with it meanwhile. */
+int fm_alive_read(const char *path, struct fm_buffer *into, struct fm_error *err);
+
 int fm_alive_save(const char *path, struct fm_buffer *out, struct fm_error *err);
 
 #endif

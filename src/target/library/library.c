@@ -18,12 +18,14 @@
 #include "target/library/contexts.h"
 #include "target/library/entries.h"
 #include "target/library/guard.h"
+#include "target/library/late.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT fathom_convert_function fathom_convert;
 EXPORT fathom_save_function fathom_save;
 EXPORT fathom_alive_function fathom_alive;
+EXPORT fathom_late_function fathom_late;
 EXPORT fathom_release_function fathom_release;
 
 _Static_assert(FATHOM_NO_MEMORY == FM_NO_MEMORY, "the agent knows it by this number");
@@ -142,6 +144,40 @@ int fathom_alive(const char *path, int contexts, char **ret_bytes, size_t *ret_l
     snprintf(message, message_size, "%s", job.err.text);
     *ret_bytes = job.bytes;
     *ret_len = job.len;
+    return rc;
+}
+
+/* A recording of the heap stores in a folder. */
+struct late_job {
+    const char *folder, *version, *path;
+    bool overwrite;
+    struct fm_error err;
+};
+
+static int save_late(void *context)
+{
+    struct late_job *job = context;
+    struct fm_profile *p = fm_profile_new();
+    int rc = fm_late_load(p, job->folder, job->version, &job->err);
+    if (rc == 0) {
+        fm_sources_embed(p);
+        fm_profile_fact(p, "fathom", FATHOM_VERSION);
+        rc =
+            fm_profile_write(p, job->path, fm_format_of_path(job->path), job->overwrite, &job->err);
+    }
+    fm_profile_free(p);
+    return rc;
+}
+
+int fathom_late(const char *folder, const char *version, const char *path, int overwrite,
+                int *ret_exists, char *message, size_t message_size)
+{
+    struct late_job job = {
+        .folder = folder, .version = version, .path = path, .overwrite = overwrite
+    };
+    int rc = fm_guard_run(save_late, &job);
+    snprintf(message, message_size, "%s", job.err.text);
+    *ret_exists = rc == FM_EXISTS;
     return rc;
 }
 
