@@ -169,9 +169,12 @@ bool fm_history_span(const struct fm_profile *p, uint32_t run, uint64_t *ret_beg
     return true;
 }
 
-/* Add, or take away, what was alive at that time. When that was looked at. */
-static uint64_t add_alive(struct fm_profile *p, const struct fm_history *h, uint64_t until_ns,
-                          bool add)
+struct alive {
+    int64_t bytes, blocks;
+};
+
+/* What contexts had alive at that time, by number of the history. When that was looked at. */
+static uint64_t sum_up(const struct fm_history *h, uint64_t until_ns, struct alive *sums)
 {
     struct fm_slices_walk w = fm_slices_walk(h->slices.bytes.data, h->slices.bytes.len);
     struct fm_history_change change;
@@ -179,13 +182,34 @@ static uint64_t add_alive(struct fm_profile *p, const struct fm_history *h, uint
     while (fm_slices_next(&w, &at_ns) && at_ns <= until_ns) {
         shown_ns = at_ns > shown_ns ? at_ns : shown_ns;
         while (fm_slices_next_change(&w, &change)) {
-            if (change.context >= h->contexts.len || change.bytes == INT64_MIN ||
-                change.blocks == INT64_MIN)
+            if (change.context >= h->contexts.len)
                 continue;
-            uint32_t node = h->contexts.data[change.context];
-            fm_profile_add(p, FM_METRIC_THEN, node, add ? change.bytes : -change.bytes);
-            fm_profile_add(p, FM_METRIC_THEN_BLOCKS, node, add ? change.blocks : -change.blocks);
+            struct alive *sum = &sums[change.context];
+            sum->bytes = fm_sum(sum->bytes, change.bytes);
+            sum->blocks = fm_sum(sum->blocks, change.blocks);
         }
+    }
+    return shown_ns;
+}
+
+static int64_t negative(int64_t number)
+{
+    return number == INT64_MIN ? INT64_MAX : -number;
+}
+
+/* Add, or take away, what was alive at that time. When that was looked at. */
+static uint64_t add_alive(struct fm_profile *p, const struct fm_history *h, uint64_t until_ns,
+                          bool add)
+{
+    fm_autofree struct alive *sums = fm_calloc(h->contexts.len + 1, sizeof *sums);
+    uint64_t shown_ns = sum_up(h, until_ns, sums);
+    for (size_t i = 0; i < h->contexts.len; i++) {
+        uint32_t node = h->contexts.data[i];
+        if (sums[i].bytes)
+            fm_profile_add(p, FM_METRIC_THEN, node, add ? sums[i].bytes : negative(sums[i].bytes));
+        if (sums[i].blocks)
+            fm_profile_add(p, FM_METRIC_THEN_BLOCKS, node,
+                           add ? sums[i].blocks : negative(sums[i].blocks));
     }
     return shown_ns;
 }
