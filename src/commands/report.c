@@ -348,7 +348,7 @@ static int choose_memory(struct subject *s, struct fm_report_options *o, struct 
         return fm_error_set(
             err, FM_UNSUPPORTED,
             "nobody looked into the resident memory of %s: that is done while `fathom "
-            "run --memory` runs, if it runs for some tens of milliseconds",
+            "run --memory` (not sampled) runs, if it runs for some tens of milliseconds",
             o->files[0]);
     s->origin = fm_profile_shed_time(s->p, o->rows);
     return fm_report_options_settle(o, false, err);

@@ -266,8 +266,12 @@ static void add_run(struct fm_plot *plot, const struct fm_profile *p, const char
         { FM_PLOT_RESIDENT, "resident", "resident, all processes" },
         { FM_PLOT_SHARE, "resident, shared memory once", "resident, shared memory once" },
         { FM_PLOT_HEAP, "allocated", "allocated, all processes" },
+        { FM_PLOT_HEAP, "allocated, estimated", "allocated, all processes, estimated" },
     };
-    for (size_t i = 0; i < FM_COUNT(kinds); i++) {
+    int other = fm_profile_has_estimates(p) ? 2 : 3; /* of the last two */
+    for (int i = 0; i < (int)FM_COUNT(kinds); i++) {
+        if (i == other)
+            continue;
         bool add_up = kinds[i].kind == FM_PLOT_RESIDENT && !s.summed && several &&
                       plot->options.children == FM_PLOT_SUM;
         struct fm_plot_line *line =

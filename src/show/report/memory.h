@@ -79,7 +79,8 @@ const char *fm_memory_recorded(const struct fm_process *process);
 
 /* A column "±", and its cell for one of the metrics of memory, of which `numbers` has all; nothing where
  * numbers are exact. */
-void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p);
+bool fm_memory_has_error(const struct fm_profile *p, enum fm_metric metric);
+void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p, enum fm_metric metric);
 void fm_memory_error_cell(struct fm_table *t, const struct fm_profile *p, enum fm_metric metric,
                           const int64_t *numbers);
 

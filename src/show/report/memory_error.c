@@ -10,9 +10,14 @@ const char *fm_memory_recorded(const struct fm_process *process)
     return !process->memory ? "no" : process->memory_python ? "all" : "malloc";
 }
 
-void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p)
+bool fm_memory_has_error(const struct fm_profile *p, enum fm_metric metric)
 {
-    if (fm_profile_has_estimates(p))
+    return fm_profile_has_estimates(p) && fm_metric_error(metric) < FM_METRIC_COUNT;
+}
+
+void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p, enum fm_metric metric)
+{
+    if (fm_memory_has_error(p, metric))
         fm_table_column(t, "±", FM_TABLE_RIGHT);
 }
 
@@ -27,7 +32,7 @@ void fm_memory_error_cell(struct fm_table *t, const struct fm_profile *p, enum f
 {
     char text[FM_NUMBER_BYTES];
     int64_t error = error_of(metric, numbers);
-    if (fm_profile_has_estimates(p))
+    if (fm_memory_has_error(p, metric))
         fm_table_cell(t, FM_COLOR_DIM, error ? fm_number_bytes(text, error) : "");
 }
 
@@ -38,7 +43,7 @@ void fm_memory_describe(struct fm_buffer *out, const struct fm_profile *p, enum 
     fm_number_bytes(bytes, numbers[metric]);
     if (!fm_profile_has_estimates(p))
         fm_buffer_add_text(out, bytes);
-    else if (fm_metric_error(metric) == FM_METRIC_COUNT)
+    else if (!fm_memory_has_error(p, metric))
         fm_buffer_addf(out, "about %s", bytes);
     else
         fm_buffer_addf(out, "about %s ± %s", bytes,

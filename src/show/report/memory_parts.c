@@ -45,7 +45,7 @@ static const struct fm_instant_info *instant_of(const struct fm_report *r)
 static void add_columns(struct fm_table *t, const struct fm_report *r)
 {
     fm_table_column(t, fm_metric_name(instant_of(r)->bytes), FM_TABLE_RIGHT);
-    fm_memory_error_column(t, r->p);
+    fm_memory_error_column(t, r->p, instant_of(r)->bytes);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
     fm_table_column(t, "blocks", FM_TABLE_RIGHT);
     fm_table_column(t, "at end", FM_TABLE_RIGHT);
@@ -128,7 +128,7 @@ void fm_report_memory_processes(const struct fm_report *r)
             add_numbers(&t, r, numbers + (size_t)i * FM_METRIC_COUNT, all);
         } else {
             fm_table_cell(&t, FM_COLOR_WARN, "none");
-            for (int k = fm_profile_has_estimates(p) ? -1 : 0; k < 5; k++)
+            for (int k = fm_memory_has_error(p, instant_of(r)->bytes) ? -1 : 0; k < 5; k++)
                 fm_table_cell(&t, FM_COLOR_NONE, "");
         }
         fm_table_cell(&t, FM_COLOR_DIM, fm_number_bytes(text, (int64_t)process->memory_own_bytes));

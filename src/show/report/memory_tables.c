@@ -44,12 +44,12 @@ static bool is_beside(const struct fm_report *r, size_t i)
 static void add_columns(struct fm_table *t, const struct fm_report *r)
 {
     fm_table_column(t, "self", FM_TABLE_RIGHT);
-    fm_memory_error_column(t, r->p);
+    fm_memory_error_column(t, r->p, r->memory.at->bytes);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
     fm_table_column(t, "blocks", FM_TABLE_RIGHT);
     if (r->memory.rows != FM_ROWS_TYPES) { /* which call nobody */
         fm_table_column(t, "total", FM_TABLE_RIGHT);
-        fm_memory_error_column(t, r->p);
+        fm_memory_error_column(t, r->p, r->memory.at->bytes);
         fm_table_column(t, "%", FM_TABLE_RIGHT);
     }
     for (size_t i = 0; i < FM_COUNT(beside); i++)
@@ -185,7 +185,7 @@ static void add_edges(struct fm_table *t, const struct fm_report *r, const struc
     }
     if (shown == kept)
         return;
-    for (int i = 0; i < (fm_profile_has_estimates(r->p) ? 6 : 4); i++)
+    for (int i = 0; i < (fm_memory_has_error(r->p, r->memory.at->bytes) ? 6 : 4); i++)
         fm_table_cell(t, FM_COLOR_DIM, "");
     snprintf(more, sizeof more, "    %s more", fm_number_count(text, (int64_t)(kept - shown)));
     fm_table_cell(t, FM_COLOR_DIM, more);
@@ -199,9 +199,9 @@ void fm_report_memory_edges(const struct fm_report *r, enum fm_direction directi
     fm_table_init(&t, r->style);
     fm_table_column(&t, "blocks", FM_TABLE_RIGHT);
     fm_table_column(&t, "self", FM_TABLE_RIGHT);
-    fm_memory_error_column(&t, r->p);
+    fm_memory_error_column(&t, r->p, r->memory.at->bytes);
     fm_table_column(&t, "total", FM_TABLE_RIGHT);
-    fm_memory_error_column(&t, r->p);
+    fm_memory_error_column(&t, r->p, r->memory.at->bytes);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
     fm_table_column(&t,
                     direction == FM_CALLERS ? "function ← its callers" : "function → its callees",
@@ -253,7 +253,7 @@ void fm_report_memory_lines(const struct fm_report *r)
     struct fm_memory_sums sums = fm_memory_sums_of(r);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "self", FM_TABLE_RIGHT);
-    fm_memory_error_column(&t, r->p);
+    fm_memory_error_column(&t, r->p, r->memory.at->bytes);
     fm_table_column(&t, "%", FM_TABLE_RIGHT);
     fm_table_column(&t, "blocks", FM_TABLE_RIGHT);
     fm_table_column(&t, "Line", FM_TABLE_LEFT);

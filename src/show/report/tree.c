@@ -121,7 +121,7 @@ static void add_columns(struct tree_page *page)
     fm_table_init(&page->table, page->r->style);
     fm_table_column(&page->table, "total", FM_TABLE_RIGHT);
     if (page->squares)
-        fm_memory_error_column(&page->table, page->r->p);
+        fm_memory_error_column(&page->table, page->r->p, page->r->memory.at->bytes);
     fm_table_column(&page->table, "%", FM_TABLE_RIGHT);
     fm_table_column(&page->table, "self", FM_TABLE_RIGHT);
     if (page->calls)
@@ -154,7 +154,7 @@ void fm_report_tree(const struct fm_report *r)
         page.samples = fm_profile_totals_new(r->p, FM_METRIC_SAMPLES);
     if (at) {
         page.blocks = fm_profile_totals_new(r->p, at->blocks);
-        if (fm_profile_has_estimates(r->p) && fm_metric_error(at->bytes) < FM_METRIC_COUNT)
+        if (fm_memory_has_error(r->p, at->bytes))
             page.squares = fm_profile_totals_new(r->p, fm_metric_error(at->bytes));
         fm_branches_init_of(&b, r->p, at->bytes);
     } else {

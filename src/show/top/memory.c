@@ -188,6 +188,7 @@ void fm_memory_top_take(struct fm_memory_top *top, struct fm_profile *p, uint64_
     for (uint32_t i = 0; i < p->nodes.len; i++)
         top->peak_blocks = fm_sum(top->peak_blocks, fm_profile_value(p, FM_METRIC_PEAK_BLOCKS, i));
     top->own_bytes = p->processes.len ? (int64_t)p->processes.data[0].memory_own_bytes : 0;
+    top->sample_bytes = p->processes.len ? (int64_t)p->processes.data[0].memory_sample_bytes : 0;
     top->python = p->processes.len && p->processes.data[0].memory_python;
     free(fm_profile_shed_time(p, top->lines ? FM_ROWS_LINES : FM_ROWS_FUNCTIONS));
     add_rows(top, p);

@@ -71,6 +71,7 @@ struct fm_memory_top {
     struct fm_memory_alive all, all_before;
     int64_t peak_blocks, own_bytes;
     bool python;             /* blocks of Python's allocators one by one */
+    int64_t sample_bytes;    /* 0: every block; else numbers are estimates */
     uint64_t now_ns, old_ns; /* old 0: there was none */
     bool lines;              /* instead of functions */
     enum fm_memory_action sort;

@@ -64,6 +64,9 @@ static void draw_sums(const struct fm_memory_top *top, const struct fm_memory_st
     add_bytes(&ever, "Fathom's own", top->own_bytes);
     if (!top->python)
         fm_buffer_add_text(&ever, "  malloc only");
+    if (top->sample_bytes)
+        fm_buffer_addf(&ever, "  estimates, sampled every %s",
+                       fm_number_bytes(text, top->sample_bytes));
     fm_screen_put(1, 0, l->columns, FM_LOOK_PLAIN, fm_buffer_text(&now));
     fm_screen_put(2, 0, l->columns, FM_LOOK_PLAIN, fm_buffer_text(&ever));
     if (top->paused)
