@@ -24,9 +24,6 @@ static struct {
     int64_t python_large, mapped;
 } at_fork;
 
-/* The words of the page: `fm_heap.here`, and whether this is not a child with its own memory. */
-enum { HERE, SAME_MEMORY };
-
 static fm_heap_lock forking;
 
 /* By the thread that forks, if it is not in the middle of our work: then it may have the locks. */
@@ -86,7 +83,7 @@ static void release(void)
 static void in_child(void)
 {
     /* What an interrupted event still counts, it counts in the parent's store: the header stays. */
-    fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 0;
+    fm_heap.here[FM_HEAP_OPEN] = fm_heap.here[FM_HEAP_HERE] = 0;
     fm_heap.forked = holds && !fm_heap.quiet;
     if (fm_heap_self)
         fm_threads_meter_at(fm_heap_self, NULL); /* where it was may be the parent's */
@@ -105,7 +102,7 @@ void fm_fork_stop_others(void)
 void fm_fork_let_others_go(bool quiet)
 {
     __atomic_store_n(&fm_heap.quiet, quiet, __ATOMIC_SEQ_CST);
-    fm_heap.here[SAME_MEMORY] = 1;
+    fm_heap.here[FM_HEAP_HERE] = 1;
     __atomic_store_n(fm_heap.here, !quiet, __ATOMIC_SEQ_CST);
     fm_heap_lock_give(&forking);
 }
@@ -132,7 +129,7 @@ void fm_fork_init(void)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint32_t *here = fm_heap_map(page);
     fm_heap.here = here && madvise(here, page, MADV_WIPEONFORK) == 0 ? here : plain;
-    fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 1;
+    fm_heap.here[FM_HEAP_OPEN] = fm_heap.here[FM_HEAP_HERE] = 1;
     pthread_atfork(before, release, in_child);
 }
 
@@ -177,10 +174,10 @@ static void begin_child(void)
         if (begin_inherited()) {
             fm_threads_reset();
             fm_stretch_forget();
-            fm_heap.here[HERE] = fm_heap.here[SAME_MEMORY] = 1;
+            fm_heap.here[FM_HEAP_OPEN] = fm_heap.here[FM_HEAP_HERE] = 1;
         }
     }
-    if (!fm_heap.here[HERE])
+    if (!fm_heap.here[FM_HEAP_OPEN])
         fm_heap.header = NULL;
     errno = saved_errno;
 }
@@ -192,7 +189,7 @@ bool fm_fork_arrive(void)
     fm_heap_busy = 1;
     if (fm_heap.forked)
         begin_child();
-    else if (!fm_heap.here[SAME_MEMORY])
+    else if (!fm_heap_is_here())
         fm_heap.header = NULL; /* a child that nobody told of */
     else
         fm_fork_wait();

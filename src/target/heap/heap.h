@@ -137,6 +137,16 @@ struct fm_heap_state {
 
 extern struct fm_heap_state fm_heap;
 
+/* The words of fm_heap.here: whether events may begin, which is not so while somebody forks; and whether
+ * this process records, which is not so in a child before it has a store of its own. */
+enum { FM_HEAP_OPEN, FM_HEAP_HERE };
+
+static inline bool fm_heap_is_here(void)
+{
+    return __atomic_load_n(&fm_heap.here[FM_HEAP_HERE], __ATOMIC_RELAXED) &&
+           !__atomic_load_n(&fm_heap.quiet, __ATOMIC_RELAXED);
+}
+
 /* Of this thread; NULL until its first event. `fm_heap_busy`: see manners. */
 #define FM_HEAP_TLS __thread __attribute__((tls_model("initial-exec")))
 extern FM_HEAP_TLS struct fm_heap_self *fm_heap_self;

@@ -8,8 +8,8 @@
 
 #include "target/heap/heap.h"
 
-static uint32_t nowhere;
-struct fm_heap_state fm_heap = { .here = &nowhere };
+static uint32_t nowhere[2];
+struct fm_heap_state fm_heap = { .here = nowhere };
 FM_HEAP_TLS struct fm_heap_self *fm_heap_self;
 FM_HEAP_TLS int fm_heap_busy;
 

@@ -55,7 +55,7 @@ static void give_number(uint32_t number)
 /* Not in a child that has no store of its own. */
 static bool is_told(void)
 {
-    return fm_heap.header && !fm_heap.forked && *fm_heap.here;
+    return fm_heap_is_here();
 }
 
 void fm_ranges_add(enum fm_heap_range_kind kind, uintptr_t start, size_t bytes, uint64_t by)

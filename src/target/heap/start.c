@@ -155,7 +155,7 @@ FM_HEAP_EXPORT struct fm_heap_meter *fathom_heap_meter_at(struct fm_heap_meter *
 /* What is allocated now, by all threads. */
 FM_HEAP_EXPORT int64_t fathom_heap_live(void)
 {
-    return *fm_heap.here ? fm_heap_live(fm_heap.header) : 0;
+    return fm_heap_is_here() ? fm_heap_live(fm_heap.header) : 0;
 }
 
 /* The file that this process keeps its accounts in; NULL if nothing is recorded here. */
@@ -198,7 +198,7 @@ FM_HEAP_EXPORT void fathom_heap_before_exec(void)
 FM_HEAP_EXPORT void fathom_heap_end(void)
 {
     struct timespec now;
-    if (!*fm_heap.here)
+    if (!fm_heap_is_here())
         return;
     fm_together_leave(FM_HEAP_LEFT);
     clock_gettime(CLOCK_MONOTONIC, &now);

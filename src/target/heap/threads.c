@@ -67,7 +67,7 @@ FM_HEAP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
     int rc = real ? real(thread, name) : ENOSYS;
     struct fm_heap_self *self =
         rc == 0 && pthread_equal(thread, pthread_self()) ? fm_heap_self : NULL;
-    if (self && *fm_heap.here && !(self->record->flags & FM_HEAP_THREAD_NAMED)) {
+    if (self && fm_heap_is_here() && !(self->record->flags & FM_HEAP_THREAD_NAMED)) {
         snprintf(self->record->name, sizeof self->record->name, "%s", name);
         self->record->flags |= FM_HEAP_THREAD_CALLED;
     }

@@ -158,7 +158,7 @@ void fm_together_leave(enum fm_heap_left left)
 {
     struct fm_heap_header *h = fm_heap.header;
     /* A child of vfork, or of fork without a store of its own, has this header, too. */
-    if (!*fm_heap.here || h->pid != (uint32_t)getpid())
+    if (!fm_heap_is_here() || h->pid != (uint32_t)getpid())
         return;
     fm_heap_lock_take(&telling);
     if (h->left != FM_HEAP_LEFT) {
