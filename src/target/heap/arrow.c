@@ -85,7 +85,7 @@ void *arrow_mi_malloc_aligned(size_t bytes, size_t alignment)
     if (!find(__builtin_return_address(0), &real))
         return NULL;
     struct fm_heap_self *self = fm_event_open();
-    return fm_c_world_begins(self, real.malloc(bytes, alignment), bytes);
+    return fm_c_world_given(self, real.malloc(bytes, alignment), bytes, FM_HEAP_KIND_ALIGNED);
 }
 
 void arrow_mi_free(void *block)

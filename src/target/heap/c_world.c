@@ -183,7 +183,7 @@ void *fm_c_world_given(struct fm_heap_self *self, void *block, size_t bytes, enu
     return given(self, block, bytes, kind);
 }
 
-void fm_c_world_goes(struct fm_heap_self *self, const void *block)
+static void goes(struct fm_heap_self *self, const void *block)
 {
     bool alone = fm_alone_inside(self);
     struct fm_heap_block found = record_take(alone, block);
@@ -240,7 +240,7 @@ static inline struct fm_heap_self *taken(const void *block)
     struct fm_heap_self *self = fm_event_open();
     if (FM_UNLIKELY(!self))
         return NULL;
-    fm_c_world_goes(self, block);
+    goes(self, block);
     return self;
 }
 
@@ -278,9 +278,15 @@ static void ends_not(struct fm_heap_self *self, bool alone, const struct fm_heap
         fm_account_end_shared(fm_heap.header, account_of(block), alone, -block->bytes, -1);
 }
 
-struct fm_heap_moving fm_c_world_moves(struct fm_heap_self *self, const void *old)
+struct moving {
+    const void *old;
+    struct fm_heap_block found; /* its record is 0 if the block is not known */
+    uint32_t round;
+};
+
+static inline struct moving moves(struct fm_heap_self *self, const void *old)
 {
-    struct fm_heap_moving moving = { .old = old };
+    struct moving moving = { .old = old };
     bool alone = fm_alone_inside(self);
     moving.round = fm_heap.round;
     if (old)
@@ -291,8 +297,8 @@ struct fm_heap_moving fm_c_world_moves(struct fm_heap_self *self, const void *ol
     return moving;
 }
 
-void fm_c_world_moved(struct fm_heap_self *self, const struct fm_heap_moving *moving, void *block,
-                      size_t bytes)
+static inline void moved(struct fm_heap_self *self, const struct moving *moving, void *block,
+                         size_t bytes)
 {
     bool alone = fm_alone_inside(self);
     bool known = moving->found.record && moving->round == fm_heap.round;
@@ -317,10 +323,10 @@ static inline void *reallocate(fm_c_world_resize *resize, const void *data, void
     struct fm_heap_self *self = fm_event_open();
     if (FM_UNLIKELY(!self))
         return resize(data, old, bytes);
-    struct fm_heap_moving moving = fm_c_world_moves(self, old);
+    struct moving moving = moves(self, old);
     void *block = resize(data, old, bytes);
     int saved_errno = errno;
-    fm_c_world_moved(self, &moving, block, bytes);
+    moved(self, &moving, block, bytes);
     errno = saved_errno;
     fm_event_leave(self);
     return block;
@@ -330,11 +336,6 @@ static void *resize_plainly(const void *data, void *old, size_t bytes)
 {
     (void)data;
     return real.realloc(old, bytes);
-}
-
-void *fm_c_world_begins(struct fm_heap_self *self, void *block, size_t bytes)
-{
-    return given(self, block, bytes, FM_HEAP_KIND_ALIGNED);
 }
 
 struct fm_heap_self *fm_c_world_ends(const void *block)

@@ -12,32 +12,15 @@
 #ifndef FM_HEAP_C_WORLD_H
 #define FM_HEAP_C_WORLD_H
 
-#include "target/heap/blocks.h"
 #include "target/heap/heap.h"
 
 void fm_c_world_init(void);  /* find the real functions */
 void fm_c_world_clear(void); /* forget all blocks, while everybody is outside */
 
-/* For other functions of C than those hooked here (raw_world.c), in an event that is open and outside:
- * count a block that was given, which may be NULL, and leave the event; or before a block goes, take
- * its record away and count its end. */
+/* For other functions of C than those hooked here (raw_world.c, arrow.c). A block was given, which may be
+ * NULL, in an event that is open: count it, and close the event. NULL for `self`: it is not ours. */
 void *fm_c_world_given(struct fm_heap_self *self, void *block, size_t bytes,
                        enum fm_heap_kind kind);
-void fm_c_world_goes(struct fm_heap_self *self, const void *block);
-
-/* Around realloc. Afterwards the event is still to be left. */
-struct fm_heap_moving {
-    const void *old;
-    struct fm_heap_block found; /* its record is 0 if the block is not known */
-    uint32_t round;
-};
-struct fm_heap_moving fm_c_world_moves(struct fm_heap_self *self, const void *old);
-void fm_c_world_moved(struct fm_heap_self *self, const struct fm_heap_moving *moving, void *block,
-                      size_t bytes);
-
-/* For allocators beside malloc (arrow.c). A block was made in an event that is open: count it, and close
- * the event. NULL for `self`: it is not ours. Gives the block back. */
-void *fm_c_world_begins(struct fm_heap_self *self, void *block, size_t bytes);
 
 /* A block is about to be given back. If that is not NULL an event is open, to be closed after it was. */
 struct fm_heap_self *fm_c_world_ends(const void *block);

@@ -7,7 +7,6 @@
 #include "target/heap/raw_world.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 
 #include "target/heap/c_world.h"
 #include "target/heap/event.h"
@@ -35,35 +34,29 @@ static void *raw_calloc(void *ctx, size_t count, size_t bytes)
                             FM_HEAP_KIND_CALLOC);
 }
 
+static void *resize(const void *data, void *old, size_t bytes)
+{
+    (void)data;
+    return behind.realloc(behind.ctx, old, bytes);
+}
+
 static void *raw_realloc(void *ctx, void *old, size_t bytes)
 {
     if (!old)
         return raw_malloc(ctx, bytes);
     entered++;
-    struct fm_heap_self *self = fm_event_open();
-    if (FM_UNLIKELY(!self))
-        return behind.realloc(behind.ctx, old, bytes);
-    struct fm_heap_moving moving = fm_c_world_moves(self, old);
-    void *block = behind.realloc(behind.ctx, old, bytes);
-    int saved_errno = errno;
-    fm_c_world_moved(self, &moving, block, bytes + !bytes);
-    errno = saved_errno;
-    fm_event_leave(self);
-    return block;
+    return fm_c_world_realloc(resize, NULL, old,
+                              bytes + !bytes); /* what is behind does that, too */
 }
 
 static void raw_free(void *ctx, void *block)
 {
     (void)ctx;
     entered++;
-    struct fm_heap_self *self = block ? fm_event_open() : NULL;
-    if (FM_LIKELY(self != NULL)) {
-        fm_c_world_goes(self, block);
-        behind.free(behind.ctx, block);
-        fm_event_close();
-        return;
-    }
+    struct fm_heap_self *self = block ? fm_c_world_ends(block) : NULL;
     behind.free(behind.ctx, block);
+    if (FM_LIKELY(self != NULL))
+        fm_event_close();
 }
 
 void fm_raw_world_hook(void)
