@@ -22,6 +22,29 @@ struct fm_python_allocator {
 };
 enum { FM_PYTHON_RAW, FM_PYTHON_MEM, FM_PYTHON_OBJ, FM_PYTHON_DOMAINS };
 
+/* The four functions of a domain, of hook_malloc() and so on, which know which domain it is. */
+#define FM_PYTHON_HOOKS(name, domain, kind)                                                        \
+    static void *name##_malloc(void *ctx, size_t bytes)                                            \
+    {                                                                                              \
+        (void)ctx;                                                                                 \
+        return hook_malloc(domain, kind, bytes);                                                   \
+    }                                                                                              \
+    static void *name##_calloc(void *ctx, size_t count, size_t bytes)                              \
+    {                                                                                              \
+        (void)ctx;                                                                                 \
+        return hook_calloc(domain, kind, count, bytes);                                            \
+    }                                                                                              \
+    static void *name##_realloc(void *ctx, void *block, size_t bytes)                              \
+    {                                                                                              \
+        (void)ctx;                                                                                 \
+        return hook_realloc(domain, kind, block, bytes);                                           \
+    }                                                                                              \
+    static void name##_free(void *ctx, void *block)                                                \
+    {                                                                                              \
+        (void)ctx;                                                                                 \
+        hook_free(domain, block);                                                                  \
+    }
+
 extern struct fm_python_allocator
     fm_python_behind[FM_PYTHON_DOMAINS]; /* what our hooks call; written once each */
 

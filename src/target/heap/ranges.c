@@ -52,17 +52,11 @@ static void give_number(uint32_t number)
     fm_heap_store_range(number, &(struct fm_heap_range){ 0 });
 }
 
-/* Not in a child that has no store of its own. */
-static bool is_told(void)
-{
-    return fm_heap_is_here();
-}
-
 void fm_ranges_add(enum fm_heap_range_kind kind, uintptr_t start, size_t bytes, uint64_t by)
 {
     struct fm_heap_block old;
     uint32_t number;
-    if (!is_told())
+    if (!fm_heap_is_here())
         return;
     fm_heap_lock_take(&ranges.lock);
     if (take_number(&number)) {
@@ -81,7 +75,7 @@ void fm_ranges_add(enum fm_heap_range_kind kind, uintptr_t start, size_t bytes, 
 
 void fm_ranges_remove(uintptr_t start)
 {
-    if (!is_told())
+    if (!fm_heap_is_here())
         return;
     fm_heap_lock_take(&ranges.lock);
     struct fm_heap_block found = fm_blocks_take(&ranges.starts, start);

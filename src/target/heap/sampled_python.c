@@ -61,30 +61,8 @@ static inline void *hook_realloc(int domain, enum fm_heap_kind kind, void *old, 
     return fm_sampled_leave(busy, block, bytes + !bytes, kind);
 }
 
-#define HOOKS(name, domain, kind)                                                                  \
-    static void *name##_malloc(void *ctx, size_t bytes)                                            \
-    {                                                                                              \
-        (void)ctx;                                                                                 \
-        return hook_malloc(domain, kind, bytes);                                                   \
-    }                                                                                              \
-    static void *name##_calloc(void *ctx, size_t count, size_t bytes)                              \
-    {                                                                                              \
-        (void)ctx;                                                                                 \
-        return hook_calloc(domain, kind, count, bytes);                                            \
-    }                                                                                              \
-    static void *name##_realloc(void *ctx, void *block, size_t bytes)                              \
-    {                                                                                              \
-        (void)ctx;                                                                                 \
-        return hook_realloc(domain, kind, block, bytes);                                           \
-    }                                                                                              \
-    static void name##_free(void *ctx, void *block)                                                \
-    {                                                                                              \
-        (void)ctx;                                                                                 \
-        hook_free(domain, block);                                                                  \
-    }
-
-HOOKS(memory, FM_PYTHON_MEM, FM_HEAP_KIND_MEMORY)
-HOOKS(object, FM_PYTHON_OBJ, FM_HEAP_KIND_OBJECT)
+FM_PYTHON_HOOKS(memory, FM_PYTHON_MEM, FM_HEAP_KIND_MEMORY)
+FM_PYTHON_HOOKS(object, FM_PYTHON_OBJ, FM_HEAP_KIND_OBJECT)
 
 const struct fm_python_allocator *fm_sampled_hooks(int domain)
 {
