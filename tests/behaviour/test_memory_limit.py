@@ -1,6 +1,7 @@
 """`fathom run --memory --limit`: who passes it is ended, and the recording says what was alive then; and groups that are
 close to theirs."""
 
+import re
 import textwrap
 import time
 
@@ -114,6 +115,15 @@ def test_below_it_nothing_happens(python, tmp_path):
 def test_what_it_takes(tmp_path, words, said):
     done = launch.fathom("run", *words, "-o", tmp_path / "o.fathom", "-c", "pass")
     assert done.returncode == 2 and said in done.stderr
+
+
+def test_the_limit_is_in_the_picture(tmp_path):
+    output = tmp_path / "out.fathom"
+    code = "import time; held = bytearray(50 << 20); time.sleep(0.1)"
+    done = launch.run("--limit", "90M", "-c", code, output=output, collectors=("--memory",))
+    assert done.returncode == 0, done.stderr
+    picture = launch.fathom("plot", str(output)).stdout
+    assert re.search(r"^\S+\s+limit: 90.0 MiB$", picture, re.M), picture
 
 
 @pytest.mark.parametrize("megabytes, near", [(240, True), (100, False)])

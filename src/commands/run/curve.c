@@ -10,7 +10,8 @@ struct fm_memory_watch *fm_run_curve_start(const struct fm_run_options *options,
         return NULL;
     struct fm_memory_watch_options watch = { .folder = options->memory ? folder->path : NULL,
                                              .children = options->sampling.children,
-                                             .shares = options->shares };
+                                             .shares = options->shares,
+                                             .limit = options->limit };
     watch.events = options->memory && strcmp(options->memory, "events") == 0;
     return fm_memory_watch_new(&watch, pid);
 }

@@ -32,8 +32,8 @@ struct fm_memory_point {
     uint64_t at_ns;         /* CLOCK_MONOTONIC */
     int64_t heap;           /* what is allocated */
     int64_t rss, pss, swap; /* resident, its share of what is shared, swapped out */
-    int64_t limit;          /* what the group of processes may have; run only */
-    int64_t group;          /* what the group has, files in memory included; run only */
+    int64_t limit; /* what the control group may have, or --limit if that is less; run only */
+    int64_t group; /* what the group has, files in memory included; run only */
 };
 
 /* A call or region of the program, marked on the curve: when it began and ended, and what the process

@@ -263,7 +263,8 @@ static void look_at_group(struct fm_memory_watch *w, struct fm_memory_point *sum
         w->limit = fm_cgroup_limit(&w->group);
         w->limit_ns = sum->at_ns + LIMIT_NS;
     }
-    sum->limit = w->limit;
+    int64_t own = w->options.limit;
+    sum->limit = own > 0 && (w->limit < 0 || own < w->limit) ? own : w->limit;
     sum->group = fm_cgroup_usage(&w->group);
     if (w->limit <= 0 || sum->group < w->limit / 100 * NEAR_PERCENT || sum->group <= w->near)
         return;

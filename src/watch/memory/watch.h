@@ -31,6 +31,7 @@ struct fm_memory_watch_options {
     const char *folder; /* where heap stores are; NULL: nowhere */
     bool children;      /* look at the processes below, too */
     bool shares;        /* proportional share and swap */
+    int64_t limit;      /* of what the run may have allocated; 0: none */
     bool events; /* heap stores have rings of events (event_log.h) instead of being looked at */
 };
 
