@@ -34,6 +34,8 @@
     X(FM_NO_MEMORY,      -15,   16, "memory is exhausted")                                         \
     X(FM_OVER_LIMIT,     -16,   17, "more than a limit that was asked for")                        \
     X(FM_NOT_RECORDED,   -17,   18, "the process does not record what was asked for")              \
+    X(FM_REMOTE_OFF,     -18,   19, "remote debugging is switched off in the process")             \
+    X(FM_NO_ANSWER,      -19,   20, "the process did not answer in time")                          \
     X(FM_ENDED,          -20,   21, "the run was ended: it passed the limit that was asked for")
 /* clang-format on */
 

@@ -6,7 +6,8 @@
  * the Python package). The recording is also written now and then while it grows, so that a kill of
  * Fathom costs little.
  *
- * Nothing is done to the process: attaching and detaching are ours alone.
+ * Nothing is done to the process: attaching and detaching are ours alone. But for --memory, which is
+ * another way altogether (attach_memory.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,6 +22,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "commands/attach_memory.h"
 #include "commands/facts.h"
 #include "commands/redact.h"
 #include "commands/run/output.h"
@@ -32,6 +34,7 @@
 
 #define SUMMARY_ROWS      15
 #define MAX_CONTROL_BYTES 8192
+#define DEFAULT_WAIT_NS   10000000000u
 
 /* clang-format off */
 static const char help[] =
@@ -48,6 +51,9 @@ static const char help[] =
     "  --rss           resident memory over time, too, of any process, Python or not; fathom plot\n"
     "                  draws it\n"
     "  --pss           … with what is theirs of shared memory, and swap\n"
+    "  --memory        instead of samples: what it allocates from now on, by line (CPython 3.14 and\n"
+    "                  later, which begin that themselves when asked)\n"
+    "  --wait S        with --memory: how long the process may take to answer; default 10\n"
     "  --redact        leave the arguments of command lines out of the recording\n"
     "  -q, --quiet     no table at the end\n"
     "\n"
@@ -56,8 +62,8 @@ static const char help[] =
 
 struct attach {
     struct fm_watch_options watch;
-    bool quiet, redact;
-    uint64_t rounds, duration_ns;
+    bool quiet, redact, heap;
+    uint64_t rounds, duration_ns, wait_ns;
     int ready_fd, control_fd;
     bool resident, shares; /* memory over time, with shares and swap */
     struct fm_sampler *sampler;
@@ -74,12 +80,12 @@ struct attach {
 
 /* --- options ------------------------------------------------------------------------------------ */
 
-static int take_duration(struct attach *a, const char *value, struct fm_error *err)
+static int take_seconds(uint64_t *ret_ns, const char *name, const char *value, struct fm_error *err)
 {
     double seconds;
     if (!fm_option_number(value, 0.001, 1e9, &seconds))
-        return fm_error_set(err, FM_USAGE, "--duration needs a number of seconds, 0.001 or more");
-    a->duration_ns = (uint64_t)(seconds * 1e9);
+        return fm_error_set(err, FM_USAGE, "%s needs a number of seconds, 0.001 or more", name);
+    *ret_ns = (uint64_t)(seconds * 1e9);
     return 1;
 }
 
@@ -90,7 +96,13 @@ static int take_own(void *context, char **words, int *at, struct fm_error *err)
     const char *value;
     long whole = 0;
     if (fm_option_value("--duration", words, at, &value))
-        return take_duration(a, value, err);
+        return take_seconds(&a->duration_ns, "--duration", value, err);
+    if (fm_option_value("--wait", words, at, &value))
+        return take_seconds(&a->wait_ns, "--wait", value, err);
+    if (fm_option_flag("--memory", words, at)) {
+        a->heap = true;
+        return 1;
+    }
     if (fm_option_value("--rounds", words, at, &value)) {
         bool right = fm_option_whole(value, 1, 1000000000, &whole);
         a->rounds = (uint64_t)whole;
@@ -338,6 +350,26 @@ static int finish(struct attach *a)
     return 0;
 }
 
+static int attach_memory(const struct attach *a)
+{
+    struct fm_attach_memory_options options = {
+        .pid = a->watch.pid,
+        .output = a->watch.output,
+        .force = a->watch.force,
+        .quiet = a->quiet,
+        .redact = a->redact,
+        .children = a->watch.sampling.children,
+        .shares = a->shares,
+        .duration_ns = a->duration_ns,
+        .wait_ns = a->wait_ns ? a->wait_ns : DEFAULT_WAIT_NS,
+        .signals = a->signals,
+        .ready_fd = a->ready_fd,
+    };
+    if (a->rounds || a->control_fd >= 0)
+        return fm_verb_usage("attach", "--memory takes no samples: --rounds has no meaning");
+    return fm_attach_memory(&options);
+}
+
 int fm_verb_attach(int argc, char **argv)
 {
     struct attach a = { .ready_fd = -1, .control_fd = -1, .signals = -1 };
@@ -346,6 +378,11 @@ int fm_verb_attach(int argc, char **argv)
     take_signals(&a); /* before anything that takes time */
     int status = fm_watch_options_parse(&a.watch, &verb, argc, argv);
     if (status >= 0) {
+        close(a.signals);
+        return status;
+    }
+    if (a.heap) {
+        status = attach_memory(&a);
         close(a.signals);
         return status;
     }

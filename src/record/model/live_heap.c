@@ -174,6 +174,13 @@ static uint32_t line_of(const struct heap_code *code, uint32_t offset)
 
 /* ---- the process and its threads ---- */
 
+/* Does the store belong to it? A recording that began while the process ran has its store after it. */
+static bool is_of(const struct heap_load *l, const struct fm_process *process)
+{
+    return process->pid == l->h.pid &&
+           (process->start_ns >= l->h.start_ns || l->h.flags & FM_HEAP_LATE);
+}
+
 /* The process whose own store begins first after this one: it is a later program of the same number
  * that began after that. */
 static uint32_t find_process(struct heap_load *l, const struct fm_live_ending *ending)
@@ -182,7 +189,7 @@ static uint32_t find_process(struct heap_load *l, const struct fm_live_ending *e
     uint32_t found = FM_NONE;
     for (uint32_t i = 0; i < p->processes.len; i++) {
         const struct fm_process *process = &p->processes.data[i];
-        if (process->pid == l->h.pid && process->start_ns >= l->h.start_ns &&
+        if (is_of(l, process) &&
             (found == FM_NONE || process->start_ns < p->processes.data[found].start_ns))
             found = i;
     }

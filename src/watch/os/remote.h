@@ -1,5 +1,6 @@
 /*
- * Memory of another process, or of one that died and left a core file: read, never written.
+ * Memory of another process, or of one that died and left a core file: read here, and written
+ * by nobody but remote_write.h.
  *
  * An address there is an fm_addr, a number that nobody can dereference by accident. Whatever is read
  * is untrusted: the process runs on while it is read, and may be damaged or hostile.
