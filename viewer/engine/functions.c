@@ -63,7 +63,7 @@ static uint32_t module_name(struct fm_engine *e, uint8_t kind, const char *file,
     if (kind == FM_FUNCTION_C)
         return fm_strings_add_text(e->strings, "<builtins>");
     if (kind == FM_FUNCTION_REGION)
-        return fm_strings_add_text(e->strings, "<regions>");
+        return fm_strings_add_text(e->strings, "<no file>");
     if (kind == FM_FUNCTION_ROOT)
         return fm_strings_add_text(e->strings, "<threads>");
     if (!*file || strcmp(file, "~") == 0)
