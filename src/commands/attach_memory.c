@@ -1,11 +1,11 @@
 /* The memory of a running process; see attach_memory.h. */
 #include "commands/attach_memory.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,6 +39,7 @@ struct attach_memory {
     struct fm_runtime runtime;
     struct fm_remote_call call;
     struct fm_proc process;
+    gid_t gid; /* for its files */
     char *agents, *exe, *cwd, *command;
     struct fm_folder folder;
     struct fm_attach_script script;
@@ -67,21 +68,37 @@ static int check_seen(const struct attach_memory *a, const char *path, struct fm
                         (int)a->options->pid, path);
 }
 
-/* The folder is the process's, who writes into it; ours it is as root. */
-static int give_folder(struct attach_memory *a, struct fm_error *err)
+/*
+ * As root we deal with files as the user of the process does: it writes into the folder itself, and a
+ * hostile one that put links there must not lead us anywhere that it may not go. Only the recording is
+ * written as who we are. What we may do to processes stays.
+ */
+static void act_as_process(const struct attach_memory *a)
+{
+    if (a->process.euid == geteuid())
+        return;
+    setfsgid(a->gid);
+    setfsuid(a->process.euid);
+}
+
+static void act_as_self(void)
+{
+    setfsuid(geteuid());
+    setfsgid(getegid());
+}
+
+static int become_process(struct attach_memory *a, struct fm_error *err)
 {
     struct stat st;
     char text[32];
     snprintf(text, sizeof text, "/proc/%d", (int)a->options->pid);
-    a->script.uid = a->process.euid;
-    a->script.gid = stat(text, &st) == 0 ? st.st_gid : getegid();
-    if (a->process.euid == geteuid())
+    a->gid = stat(text, &st) == 0 ? st.st_gid : getegid();
+    act_as_process(a);
+    if ((uid_t)setfsuid((uid_t)-1) == a->process.euid) /* says who we are, and changes nothing */
         return 0;
-    if (chown(a->folder.path, a->script.uid, a->script.gid) == 0 &&
-        (!a->folder.more || chown(a->folder.more, a->script.uid, a->script.gid) == 0))
-        return 0;
-    return fm_error_set_errno(err, FM_FORBIDDEN, errno, "giving a folder to the user of process %d",
-                              (int)a->options->pid);
+    return fm_error_set(err, FM_FORBIDDEN,
+                        "process %d is another user's, and only root may act for that one",
+                        (int)a->options->pid);
 }
 
 static int find(struct attach_memory *a, struct fm_error *err)
@@ -111,7 +128,7 @@ static int prepare(struct attach_memory *a, struct fm_error *err)
     char stem[32];
     struct fm_run_names names = { stem, a->options->pid };
     snprintf(stem, sizeof stem, "attach-%d", (int)a->options->pid);
-    if (find(a, err) < 0 || !(a->agents = fm_locate_agents(err)) ||
+    if (find(a, err) < 0 || !(a->agents = fm_locate_agents(err)) || become_process(a, err) < 0 ||
         fm_folder_make(&a->folder, err) < 0)
         return err->status;
     a->script.call = &a->call;
@@ -119,13 +136,15 @@ static int prepare(struct attach_memory *a, struct fm_error *err)
     a->script.agents = a->agents;
     a->script.stop_fd = a->options->signals;
     fm_together_make(a->folder.path, 0); /* can do without */
-    if (give_folder(a, err) < 0 || check_seen(a, a->folder.path, err) < 0 ||
-        check_seen(a, a->agents, err) < 0)
+    if (check_seen(a, a->folder.path, err) < 0 || check_seen(a, a->agents, err) < 0)
         return err->status;
     a->facts = make_facts(a);
     fm_profile_fact(a->facts, "live", a->folder.path);
-    return fm_run_output_open(&a->output, a->options->output, a->options->force, &names, a->facts,
-                              err);
+    act_as_self();
+    int rc = fm_run_output_open(&a->output, a->options->output, a->options->force, &names, a->facts,
+                                err);
+    act_as_process(a);
+    return rc;
 }
 
 static int begin(struct attach_memory *a, struct fm_error *err)
@@ -203,6 +222,15 @@ static struct fm_profile *join(struct attach_memory *a, struct fm_error *err)
     return p;
 }
 
+static int write_recording(struct attach_memory *a, const struct fm_profile *p,
+                           struct fm_error *err)
+{
+    act_as_self();
+    int rc = fm_run_output_write(&a->output, p, err);
+    act_as_process(a);
+    return rc;
+}
+
 static void save(struct attach_memory *a)
 {
     struct fm_error err = FM_ERROR_INIT;
@@ -210,7 +238,7 @@ static void save(struct attach_memory *a)
     if (p)
         fm_profile_note(p, FM_NONE, "cut-off", 1,
                         "recording still went on when this was saved; what followed is not in it");
-    if (!p || fm_run_output_write(&a->output, p, &err) < 0)
+    if (!p || write_recording(a, p, &err) < 0)
         fm_verb_fail("attach", &err);
     else if (!a->options->quiet)
         fm_clean_say(stderr, "fathom attach: written to %s", a->output.path);
@@ -280,8 +308,9 @@ static int finish(struct attach_memory *a)
 {
     struct fm_error err = FM_ERROR_INIT;
     struct fm_profile *p = join(a, &err);
-    int rc = p ? fm_run_output_write(&a->output, p, &err) : err.status;
+    int rc = p ? write_recording(a, p, &err) : err.status;
     remove_folders(a, tell_end(a));
+    act_as_self();
     if (rc < 0) {
         fm_profile_free(p);
         fm_run_output_cancel(&a->output);
@@ -317,8 +346,9 @@ int fm_attach_memory(const struct fm_attach_memory_options *options)
     int status;
     if (prepare(&a, &err) < 0 || begin(&a, &err) < 0) {
         status = fm_verb_fail("attach", &err);
-        fm_run_output_cancel(&a.output);
         fm_folder_remove(&a.folder);
+        act_as_self();
+        fm_run_output_cancel(&a.output);
     } else {
         wait_for_end(&a);
         status = finish(&a);

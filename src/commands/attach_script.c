@@ -91,14 +91,13 @@ static void add_name(struct fm_buffer *text, const char *name, const char *folde
     fm_buffer_add_text(text, "'\n");
 }
 
-static int make_file(const struct fm_attach_script *s, const char *path, const char *text)
+static int make_file(const char *path, const char *text)
 {
     size_t len = strlen(text);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -1;
-    bool written = write(fd, text, len) == (ssize_t)len &&
-                   (geteuid() == s->uid || fchown(fd, s->uid, s->gid) == 0);
+    bool written = write(fd, text, len) == (ssize_t)len;
     int saved = errno;
     close(fd);
     errno = saved;
@@ -108,7 +107,7 @@ static int make_file(const struct fm_attach_script *s, const char *path, const c
 static int make_pipe(const struct fm_attach_script *s)
 {
     fm_autofree char *path = fm_path_join(s->folder, PIPE_NAME);
-    if (mkfifo(path, 0600) < 0 || (geteuid() != s->uid && chown(path, s->uid, s->gid) < 0))
+    if (mkfifo(path, 0600) < 0)
         return -1;
     return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 }
@@ -132,7 +131,7 @@ static int prepare(const struct fm_attach_script *s, const char *path, const cha
     fm_buffer_addf(&text, "%s%s", common_head, body);
     remove_file(s, PIPE_NAME);
     int fd = make_pipe(s);
-    if (fd >= 0 && make_file(s, token, "") == 0 && make_file(s, path, fm_buffer_text(&text)) == 0)
+    if (fd >= 0 && make_file(token, "") == 0 && make_file(path, fm_buffer_text(&text)) == 0)
         return fd;
     fm_error_set_errno(err, FM_CANNOT_WRITE, errno, "%s", s->folder);
     if (fd >= 0)

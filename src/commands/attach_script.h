@@ -16,9 +16,7 @@ struct fm_attach_script {
     struct fm_remote_call *call;
     const char *folder; /* the process must see it by that name … */
     const char *agents; /* … and that */
-    uid_t uid;          /* whose files they are to be: the process's */
-    gid_t gid;
-    int stop_fd; /* readable: the user waits no longer; −1: none */
+    int stop_fd;        /* readable: the user waits no longer; −1: none */
 };
 
 /* Begin. FM_NO_ANSWER after `limit_ns`: then nothing is asked any more. */

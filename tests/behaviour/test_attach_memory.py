@@ -3,7 +3,9 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -318,6 +320,34 @@ print(count)
         stop(attached)
     t.touch("end")
     assert t.end() == (0, "10\n", "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_and_the_process_of_another_user(remote_python):
+    """What lies in the folder is that user's, so that it can lead nobody astray; the recording is root's."""
+    with tempfile.TemporaryDirectory(prefix="attach-") as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        t = Target(folder, remote_python, """
+os.setgid(65534)
+os.setuid(65534)
+open("set", "w").close()
+await_file("go")
+kept = load()
+print("bye")
+""")
+        t.stores.chmod(0o777)
+        t.await_file("set")
+        attached = t.attach()
+        run_folder, = t.stores.iterdir()
+        assert {path.lstat().st_uid for path in (run_folder, *run_folder.iterdir())} == {65534}
+        t.touch("go")
+        assert attached.wait(TIMEOUT) == 0, attached.stderr.read()
+        assert t.end() == (0, "bye\n", "") and t.left() == []
+        assert (folder / "out.fathom").stat().st_uid == 0
+        assert t.rows()["load"]["allocated_bytes"] == loaded((50, 10_000))
+        t.out.close()
+        t.err.close()
 
 
 # ---------------------------------------------------------------- when it cannot be
