@@ -22,6 +22,7 @@ from IPython.utils.ipstruct import Struct
 from fathom import _memory_table
 from fathom._line_profiler import LineProfiler
 from fathom._memory import memory_usage
+from fathom._memory_block import memory
 from fathom._profile import Profile
 
 _REPLACED = "_fathom_replaced_magics"
@@ -206,17 +207,15 @@ class FathomMagics(Magics):
         -r              return the LineProfiler
 
         As memory_profiler's %mprun, but exact: Increment is all that the line allocated and did not free, the sum
-        of its visits; Transient is what one visit needed for a while. The memory of this IPython must be recorded:
-        start it with `fathom run --memory -m IPython`.
+        of its visits; Transient is what one visit needed for a while. Mem usage is what there was after it: under
+        `fathom run --memory -m IPython` of the whole process, otherwise of what the statement allocated by Python's
+        allocators; what extensions take from malloc is seen there alone.
         """
         options, statement = self._options(line, "rcf:T:")
-        if not _memory_table.is_recorded():
-            raise UsageError("the memory of this process is not recorded: start it with "
-                             "`fathom run --memory -m IPython` (or jupyter)")
         if "c" in options:
             raise UsageError("-c: the heap of child processes is theirs; `fathom run --memory` records it with them")
         profiler, message = self._profiler(options), None
-        with _profile_in_builtins(profiler):
+        with _memory_recorded(), _profile_in_builtins(profiler):
             try:
                 profiler.runctx(self.shell.transform_cell(statement), self.shell.user_ns, self.shell.user_ns)
             except (SystemExit, KeyboardInterrupt) as error:
@@ -306,6 +305,18 @@ def _limit(text):
         except ValueError:
             pass
     return text
+
+
+def _memory_recorded():
+    """A block in which the memory of this process is recorded, if it is not anyway."""
+    if _memory_table.is_recorded():
+        return contextlib.nullcontext()
+    stack = contextlib.ExitStack()
+    try:
+        stack.enter_context(memory())
+    except (ImportError, OSError, RuntimeError) as error:
+        raise UsageError(f"{error}; start this with `fathom run --memory -m IPython` (or jupyter)") from None
+    return stack
 
 
 @contextlib.contextmanager

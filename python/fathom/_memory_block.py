@@ -6,6 +6,7 @@ hooks stay when it ends, and pass every call on from then on.
 
 import contextlib
 import os
+import shutil
 import tempfile
 
 from fathom._memory_snapshot import memory_snapshot
@@ -34,9 +35,33 @@ def _make_folder():
 
 
 def _remove_folder(folder):
-    for name in os.listdir(folder):
-        os.unlink(os.path.join(folder, name))
-    os.rmdir(folder)
+    for _ in range(3):  # a child that was forked meanwhile may have put a store there
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.lexists(folder):
+            break
+
+
+def begin():
+    """Record from now on; the folder with the stores, for ``end``. None: it is recorded already."""
+    if _agent is None:
+        raise RuntimeError("fathom: memory is recorded in CPython 3.11 to 3.15 alone")
+    folder, begun = _make_folder(), False
+    try:
+        begun = _agent.memory_begin(folder)
+    finally:
+        if not begun:
+            _remove_folder(folder)
+    return folder if begun else None
+
+
+def end(folder, output=None, overwrite=False):
+    """Record no longer; write what was recorded."""
+    _agent.memory_over()
+    try:
+        if output is not None:
+            _agent.memory_save(folder, output, overwrite)
+    finally:
+        _remove_folder(folder)
 
 
 class memory(contextlib.ContextDecorator):
@@ -62,23 +87,13 @@ class memory(contextlib.ContextDecorator):
         return type(self)(self._output, overwrite=self._overwrite)
 
     def __enter__(self):
-        if _agent is None:
-            raise RuntimeError("fathom: memory is recorded in CPython 3.11 to 3.15 alone")
         if memory._running == os.getpid():
             raise RuntimeError("fathom: memory is recorded already, by fathom.memory()")
         if self._output is not None and not self._overwrite and os.path.lexists(self._output):
             raise FileExistsError(f"fathom: {os.fspath(self._output)} exists and is not overwritten")
-        folder = _make_folder()
-        try:
-            begun = _agent.memory_begin(folder)
-        except BaseException:
-            _remove_folder(folder)
-            raise
-        if begun:
-            self._folder, self._process = folder, os.getpid()
+        self._folder, self._process = begin(), os.getpid()
+        if self._folder:
             memory._running = self._process
-        else:
-            _remove_folder(folder)
         return self
 
     def __exit__(self, *exc_info):
@@ -88,10 +103,5 @@ class memory(contextlib.ContextDecorator):
         if not self._folder:
             return
         folder, self._folder = self._folder, None
-        _agent.memory_over()
         memory._running = None
-        try:
-            if self._output is not None:
-                _agent.memory_save(folder, self._output, self._overwrite)
-        finally:
-            _remove_folder(folder)
+        end(folder, self._output, self._overwrite)

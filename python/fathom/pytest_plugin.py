@@ -3,18 +3,22 @@
     @pytest.mark.limit_memory("200 MB")
     @pytest.mark.limit_leaks("1 MB")
 
-The markers are pytest-memray's. Numbers are exact where the memory of the process is recorded: under
-``fathom run --memory -m pytest``. Where it is not, a test with such a marker is skipped and says why: a limit
-that was not measured was not kept. docs/pytest.md has it all.
+The markers are pytest-memray's. Numbers are exact. Under ``fathom run --memory -m pytest`` they are of all memory; in a
+``pytest`` that was started as usual a recording is begun when tests are collected that need one, of what Python's
+allocators give. Where that cannot be, a test with such a marker is skipped and says why: a limit that was not measured
+was not kept. docs/pytest.md has it all.
 """
 
 import gc
 import io
 import marshal
+import os
 import re
 from collections import namedtuple
 
 import pytest
+
+from fathom import _memory_block
 
 try:
     from fathom import _agent
@@ -33,6 +37,8 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _STACKS = 5  # shown
 _FRAMES = 8  # of each
 _CACHE = "fathom/peaks"
+_CACHE_LATE = "fathom/peaks-python"  # which are lower where extensions allocate
+_NOT_SEEN = f"what extensions take from malloc by themselves is not in these numbers: {_HOW} sees it"
 _TOLERANCE = 1.01  # of --fathom-fail-on-increase
 
 StackFrame = namedtuple("StackFrame", "function filename lineno")
@@ -157,10 +163,13 @@ class _Measurement:
         self._start = _agent.stretch_begin()
 
     def end(self):
-        peak = self.peak = _agent.stretch_peak() - self._start
-        if self._limits.current_thread_only:
-            peak = self._region._peak()
+        highest, own = _agent.stretch_peak(), self._own_peak()
         self._region.__exit__(None, None, None)
+        if min(self._start, highest, own) < 0:
+            self._fail_unmeasured()
+            return
+        self.peak = highest - self._start
+        peak = own if self._limits.current_thread_only else self.peak
         too_much = self._limits.memory is not None and peak >= self._limits.memory
         now = _agent.memory_contexts() if too_much else None
         _agent.stretch_end()
@@ -170,6 +179,17 @@ class _Measurement:
                             f" at its peak:\n\n{_shown(stacks)}")
         elif self._limits.leaks is not None:
             self._check_leaks()
+
+    def _own_peak(self):
+        if not self._limits.current_thread_only:
+            return 0
+        of_region = self._region._peak()  # of a run; others have no regions
+        return of_region if of_region >= 0 else _agent.stretch_own_peak()
+
+    def _fail_unmeasured(self):
+        _agent.stretch_end()
+        if self._limits:
+            self.failure = "the recording of memory ended before the test did, so its limits are not checked"
 
     def _check_leaks(self):
         gc.collect()
@@ -188,6 +208,26 @@ def _is_recorded():
     return True
 
 
+class _LateRecording:
+    """Of a session that nobody records; ``why_not`` says why there is none."""
+
+    def __init__(self):
+        self._folder, self._process, self.why_not = None, os.getpid(), None
+        try:
+            self._folder = _memory_block.begin()
+        except (ImportError, OSError, RuntimeError) as error:
+            self.why_not = str(error)
+        if self._folder and not _is_recorded():
+            self.end()
+        if not self._folder and not self.why_not:
+            self.why_not = "something else records it, and not every block or not for this session"
+
+    def end(self):
+        if self._folder and self._process == os.getpid():  # not a child that was forked in a test
+            _memory_block.end(self._folder)
+            self._folder = None
+
+
 # ---- pytest
 
 
@@ -195,11 +235,27 @@ class FathomPlugin:
     def __init__(self, config):
         self.config = config
         self.recorded = _is_recorded()
+        self.recording, self.why_not, self.late = None, _HOW, False
         self.summary = config.getoption("--fathom-memory")
         self.increase = config.getoption("--fathom-fail-on-increase")
         self.peaks, self.unmeasured = {}, 0
-        cache = getattr(config, "cache", None)
-        self.known = cache.get(_CACHE, {}) if cache and self.increase else {}
+        self.known = {}
+
+    def _cache(self):
+        cache = getattr(self.config, "cache", None)
+        return cache if self.increase else None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session):
+        """Begin a recording if there is none and some test needs it; with xdist, in the workers."""
+        needed = self.summary or self.increase or any(
+            item.get_closest_marker(name) for item in session.items for name in _MARKERS)
+        if needed and session.items and not self.recorded and not self.config.option.collectonly:
+            self.recording = _LateRecording()
+            self.recorded = self.late = not self.recording.why_not
+            self.why_not = f"{self.recording.why_not}; {_HOW}"
+        if self._cache():
+            self.known = self._cache().get(_CACHE_LATE if self.late else _CACHE, {})
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item):
@@ -211,13 +267,13 @@ class FathomPlugin:
         if wrong:
             pytest.fail(wrong, pytrace=False)
         if limits and not self.recorded:
-            what = f"the memory of this process is not recorded, so its limits are not checked: {_HOW}"
+            what = f"the memory of this process is not recorded, so its limits are not checked: {self.why_not}"
             if self.config.getoption("--fathom-unmeasured") == "fail":
                 pytest.fail(what, pytrace=False)
             elif self.config.getoption("--fathom-unmeasured") == "skip":
                 pytest.skip(what)
             else:
-                self.unmeasured += 1
+                item.fathom_unmeasured = True
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem):
@@ -236,36 +292,47 @@ class FathomPlugin:
     def pytest_runtest_makereport(self, item, call):
         outcome = yield
         report, measured = outcome.get_result(), getattr(item, "fathom_measured", None)
-        if call.when != "call" or not measured:
+        if call.when != "call":
             return
-        report.fathom_peak = measured.peak
+        report.fathom_unmeasured = getattr(item, "fathom_unmeasured", False)
+        if not measured:
+            return
+        report.fathom_peak, report.fathom_late = measured.peak, self.late  # also from a worker
         failure = measured.failure
         known = self.known.get(item.nodeid)
-        if failure is None and known is not None and measured.peak > known * _TOLERANCE + 1024:
+        if failure is None and known is not None and (measured.peak or 0) > known * _TOLERANCE + 1024:
             failure = f"the test had {_size(measured.peak)} at its peak, and {_size(known)} the last time"
         if failure and report.passed:
             report.outcome, report.longrepr = "failed", f"fathom: {failure}"
 
     def pytest_runtest_logreport(self, report):
         peak = getattr(report, "fathom_peak", None)
+        self.unmeasured += getattr(report, "fathom_unmeasured", False)
+        self.late |= getattr(report, "fathom_late", False)
         if peak is not None:
             self.peaks[report.nodeid] = peak, report.outcome
 
     def pytest_sessionfinish(self, session):
-        cache = getattr(self.config, "cache", None)
-        if cache and self.increase and not hasattr(self.config, "workerinput"):
+        if self.recording:
+            self.recording.end()
+        cache, key = self._cache(), _CACHE_LATE if self.late else _CACHE
+        if cache and not hasattr(self.config, "workerinput"):
             passed = {name: peak for name, (peak, outcome) in self.peaks.items() if outcome == "passed"}
-            cache.set(_CACHE, {**cache.get(_CACHE, {}), **passed})
+            cache.set(key, {**cache.get(key, {}), **passed})
 
     def pytest_terminal_summary(self, terminalreporter):
         write = terminalreporter.write_line
         if self.unmeasured:
-            write(f"fathom: the memory of {self.unmeasured} tests with limits was not measured: {_HOW}", yellow=True)
-        if not self.summary:
-            return
-        terminalreporter.section("memory")
+            write(f"fathom: the memory of {self.unmeasured} tests with limits was not measured: {self.why_not}", yellow=True)
+        if self.summary:
+            terminalreporter.section("memory")
+            self._list_peaks(write)
+        if self.late and self.peaks:
+            write(f"fathom: {_NOT_SEEN}")
+
+    def _list_peaks(self, write):
         if not self.peaks:
-            write(f"fathom: no memory was measured: {_HOW}", yellow=True)
+            write(f"fathom: no memory was measured: {self.why_not}", yellow=True)
         most = self.config.getoption("--fathom-most")
         for name, (peak, _) in sorted(self.peaks.items(), key=lambda entry: -entry[1][0])[:most]:
             write(f"{_size(peak):>10}  {name}")

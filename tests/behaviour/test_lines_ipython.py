@@ -190,8 +190,13 @@ GROW = '''
         '''
 
 
-def test_mprun(memory_shell, tmp_path):
-    printed = memory_shell(GROW + """
+@pytest.fixture(params=["run", "plain"])
+def both_shells(request, shell, memory_shell):
+    return memory_shell if request.param == "run" else shell
+
+
+def test_mprun(both_shells, tmp_path):
+    printed = both_shells(GROW + """
         found = cell("%mprun -r -T table.txt -f grow grow(3)")
         print(type(found).__name__)
         """)
@@ -205,8 +210,24 @@ def test_mprun(memory_shell, tmp_path):
     assert float(lines[4][0]) == pytest.approx(float(lines[6][0]), abs=0.11)
 
 
-def test_mprun_without_a_recording_says_so(shell):
+def test_mprun_again_and_again(shell):
+    """Each has its own recording, by which Mem usage begins with nothing, and which is over with it."""
     printed = shell(GROW + """
+        import fathom, threading
+        for n in 1, 4, 2:
+            cell(f"%mprun -f grow grow({n})")
+            print(bool(fathom.memory_snapshot()))
+        """)
+    rows = re.findall(r"^ +4 +([\d.]+) MiB +([\d.]+) MiB +(\d+) +2.0 MiB ", printed, re.M)
+    assert [row[1:] for row in rows] == [("2.0", "1"), ("8.0", "4"), ("4.0", "2")]
+    assert all(float(increment) <= float(usage) < float(increment) + 1 for usage, increment, _ in rows)
+    assert "True" not in printed
+
+
+def test_mprun_where_nothing_can_be_recorded_says_so(shell):
+    printed = shell(GROW + """
+        import os
+        os.environ["FATHOM_TMPDIR"] = "/no/such/folder"
         cell("%mprun -f grow grow(3)")
         """)
-    assert "fathom run --memory -m IPython" in printed
+    assert "fathom run --memory -m IPython" in printed and "No such file" in printed

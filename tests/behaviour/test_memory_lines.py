@@ -301,3 +301,84 @@ def test_the_status_of_the_program_comes_first(record):
 def test_what_makes_no_sense(words):
     done = subprocess.run([FATHOM, "run", *words, "-c", "pass"], capture_output=True, text=True)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
+def test_a_line_profiler_in_a_late_recording(inside, tmp_path):
+    """fathom.memory() in a program that was started as usual: its lines have memory, those outside of it do not."""
+    inside("""
+        def work(n):
+            kept = [None] * n
+            for i in range(n):
+                kept[i] = bytes(1_000_000)
+            b = bytes(5_000_000); del b
+        def profiled(name):
+            profiler = fathom.LineProfiler(work)
+            profiler.runcall(work, 7)
+            profiler.dump_stats(name)
+        profiled("before.fathom")
+        for i in range(3):
+            with fathom.memory():
+                profiled(f"{i}.fathom")
+        profiled("after.fathom")
+        result = None
+        """)
+    for i in range(3):
+        rows = lines(tmp_path / f"{i}.fathom")
+        allocated, freed, above = numbers(rows["work", 7])
+        assert allocated - freed == 7 * 1_000_033 and 1_000_033 <= above < 1_001_000
+        allocated, freed, above = numbers(rows["work", 8])
+        assert allocated - freed == 0 and 5_000_033 <= above < 5_001_000
+    for name in ("before", "after"):
+        assert all(row["allocated_bytes"] == 0 for row in lines(tmp_path / f"{name}.fathom").values())
+
+
+def test_a_thread_that_ends_inside_a_line_of_a_late_recording(inside, tmp_path):
+    """What is known of it is kept when the heap library forgets it, as the next recording begins."""
+    inside("""
+        import _thread, ctypes, os, time
+        libc = ctypes.CDLL(None)
+        libc.pthread_exit.argtypes = [ctypes.c_void_p]
+        kept = []
+        def exits():
+            kept.append(bytes(3_000_000)); libc.pthread_exit(None)
+        def wait_for(threads):
+            while len(os.listdir("/proc/self/task")) > threads:
+                time.sleep(.01)
+        def again():
+            exits()
+        profiler = fathom.LineProfiler(exits)
+        profiler.enable()
+        for i in range(5):
+            with fathom.memory():
+                threads = len(os.listdir("/proc/self/task"))
+                _thread.start_new_thread(again, ())
+                while len(kept) == i:
+                    time.sleep(.01)
+                wait_for(threads)
+        profiler.disable()
+        profiler.dump_stats("out.fathom")
+        result = None
+        """)
+    row = lines(tmp_path / "out.fathom")["exits", 9]
+    assert row["hits"] == 5 and 5 * 3_000_033 <= row["allocated_bytes"] < 5 * 3_000_033 + 20_000
+
+
+def test_lines_of_a_run_have_no_memory_of_a_block(record):
+    """`fathom run --lines` records no memory; what a block in it does is not for some of its lines."""
+    path = record("""
+        import fathom, threading
+        @fathom.lines
+        def work():
+            return bytes(1_000_000)
+        @fathom.memory_lines
+        def other():
+            return bytes(1_000_000)
+        with fathom.memory():
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            work()
+            assert fathom.memory_lines(other) is other
+            other()
+        """, "--lines")
+    assert not lines(path)

@@ -59,7 +59,8 @@ static void add_line(struct fm_live_lines *l, const struct fm_live_line *live)
         row->min_ns = min_ns ? min_ns : 1;
         row->max_ns = row->max_ns ? row->max_ns : 1;
     }
-    row->memory = live->heap_after != 0;
+    /* A recording that is over, or has only begun, has nothing alive. */
+    row->memory = live->heap_after || live->heap_most || live->allocated || live->freed;
     row->allocated = clamp(live->allocated);
     row->freed = clamp(live->freed);
     row->heap_after = live->heap_after;

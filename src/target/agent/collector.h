@@ -33,6 +33,7 @@
 #define FM_AGENT_COLLECTOR_H
 
 #include "base/clock.h"
+#include "target/agent/line_memory.h"
 #include "target/agent/python.h"
 #include "target/agent/store.h"
 #include "target/agent/table.h"
@@ -64,9 +65,10 @@ struct fm_agent_thread {
     uint32_t stack;                           /* the number of the chunk that base[] lies in */
     struct fm_line_frame *lines; /* beside base[0…]; NULL unless lines are recorded */
     size_t lines_cap;
-    struct fm_heap_meter *meter;  /* of the heap library; NULL: memory of lines is not recorded */
-    struct fm_agent_table abroad; /* line record → activations counted here, see lines.h */
-    uintptr_t abroad_open;        /* their sum */
+    struct fm_heap_meter *meter; /* of the heap library; NULL: memory of lines is not recorded */
+    struct fm_heap_meter last_meter; /* … as it was when the thread ended */
+    struct fm_agent_table abroad;    /* line record → activations counted here, see lines.h */
+    uintptr_t abroad_open;           /* their sum */
     /* The lock, from here on. */
     struct fm_live_thread *live; /* what it points at: `depth` and `name` as the calls above */
     struct fm_collector *collector;

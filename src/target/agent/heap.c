@@ -5,6 +5,7 @@
 #include "target/agent/heap.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,6 +169,7 @@ static uint32_t thread_name(void *address, char *out, uint32_t room)
 
 /* ---- memory of lines ---- */
 
+static bool is_late; /* the recording began while the program ran */
 static struct fm_heap_meter *(*meter_of_thread)(void);
 static struct fm_heap_meter *(*meter_at)(struct fm_heap_meter *place);
 static int64_t (*live_bytes)(void);
@@ -185,6 +187,11 @@ struct fm_heap_meter *fm_line_memory_meter_at(struct fm_heap_meter *place)
 int64_t fm_line_memory_live(void)
 {
     return live_bytes();
+}
+
+bool fm_line_memory_is_late(void)
+{
+    return is_late;
 }
 
 static struct fm_heap_layout layout_of_this(void)
@@ -265,9 +272,22 @@ static int64_t stretch(const char *function)
     return call ? call() : -1;
 }
 
+/* What the thread did that began the stretch, as if it were a line. In a run a region around it knows that, too, and
+ * lines that are open only when it begins do not disturb that. */
+static struct {
+    struct fm_line_memory at;
+    pthread_t thread;
+    bool open;
+} own;
+
 int64_t fm_heap_stretch_begin(void)
 {
-    return stretch("fathom_heap_stretch_begin");
+    int64_t live = stretch("fathom_heap_stretch_begin");
+    struct fm_heap_meter *meter = live >= 0 ? fm_line_memory_meter() : NULL;
+    own.open = meter;
+    own.thread = pthread_self();
+    fm_line_memory_open(meter, &own.at);
+    return live;
 }
 
 int64_t fm_heap_stretch_peak(void)
@@ -275,8 +295,22 @@ int64_t fm_heap_stretch_peak(void)
     return stretch("fathom_heap_stretch_peak");
 }
 
+/* The meter may lie elsewhere by now. */
+static struct fm_heap_meter *own_meter(void)
+{
+    return own.open && pthread_equal(own.thread, pthread_self()) ? fm_line_memory_meter() : NULL;
+}
+
+int64_t fm_heap_stretch_own_peak(void)
+{
+    const struct fm_heap_meter *meter = own_meter();
+    return meter ? meter->high - (int64_t)(own.at.allocated - own.at.freed) : -1;
+}
+
 int64_t fm_heap_stretch_end(void)
 {
+    fm_line_memory_close(own_meter(), &own.at, NULL, false);
+    own.open = false;
     return stretch("fathom_heap_stretch_end");
 }
 
@@ -305,6 +339,11 @@ int fm_heap_begin(const char *folder)
     int (*begin)(const char *, const struct fm_heap_layout *) =
         (int (*)(const char *, const struct fm_heap_layout *))symbol("fathom_heap_begin");
     int rc = begin && len > 0 && (size_t)len < sizeof config ? begin(config, &layout) : -1;
+    if (rc == 0) { /* regions have no memory then: they are a run's, which records none */
+        is_late = true;
+        meter_of_thread = (struct fm_heap_meter * (*)(void)) symbol("fathom_heap_meter");
+        live_bytes = (int64_t(*)(void))symbol("fathom_heap_live");
+    }
     if (rc < 0)
         PyErr_Format(PyExc_OSError, "fathom: memory cannot be recorded in %s", folder);
     return rc;

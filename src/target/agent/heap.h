@@ -18,9 +18,10 @@ void fm_heap_introduce(void);
 PyObject *fm_heap_alive(bool contexts);
 
 /* A stretch of the program whose peak is measured for itself (target/heap/stretch.h) begins or ends, or goes on:
- * bytes, −1 if there is none. */
+ * bytes, −1 if there is none. `own`: of the thread that began it alone, above what it began with. */
 int64_t fm_heap_stretch_begin(void);
 int64_t fm_heap_stretch_peak(void);
+int64_t fm_heap_stretch_own_peak(void);
 int64_t fm_heap_stretch_end(void);
 
 /* Record the memory of this process from now on, in a store in `folder`. 0; 1 if it is recorded already;

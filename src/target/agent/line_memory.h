@@ -1,7 +1,8 @@
 /*
  * What lines did to the heap: bytes allocated and freed while they were open, callees included, and how
  * high it stood meanwhile above where it was. It rides on the line frames (lines.h) and on the meter
- * that the heap library keeps of each thread; without `--memory` there is none, and this does nothing.
+ * that the heap library keeps of each thread; where no memory is recorded there is none, and this does
+ * nothing.
  *
  * A line that opens saves the meter and begins a new high; when it closes, the highest of both goes on
  * to the line around it. So lines nest: callers, recursion, generators (closed at yield, opened again
@@ -12,6 +13,8 @@
  */
 #ifndef FM_AGENT_LINE_MEMORY_H
 #define FM_AGENT_LINE_MEMORY_H
+
+#include <stdbool.h>
 
 #include "record/capture/live.h"
 #include "target/heap/layout.h"
@@ -25,6 +28,10 @@ struct fm_line_memory {
 /* The heap library's meter of this thread, and all that is allocated now; NULL and 0 without it. */
 struct fm_heap_meter *fm_line_memory_meter(void);
 int64_t fm_line_memory_live(void);
+
+/* It is not the run's memory that is recorded, but that of some of it (fathom.memory()): nothing for the run's own
+ * recording of lines, whose other lines would have none. */
+bool fm_line_memory_is_late(void);
 
 /* The same, which lies at `place` from now on. */
 struct fm_heap_meter *fm_line_memory_meter_at(struct fm_heap_meter *place);

@@ -243,7 +243,8 @@ static PyObject *module_mark_memory_lines(PyObject *module, PyObject *object)
 {
     struct fm_collector *c = fm_start_collector();
     (void)module;
-    return mark_if(c && (c->lines_on || c->lines_waiting) && fm_line_memory_meter(), object);
+    bool records = c && (c->lines_on || c->lines_waiting) && !fm_line_memory_is_late();
+    return mark_if(records && fm_line_memory_meter(), object);
 }
 
 static PyObject *module_memory_alive(PyObject *module, PyObject *unused)
@@ -272,6 +273,13 @@ static PyObject *module_stretch_peak(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     return PyLong_FromLongLong(fm_heap_stretch_peak());
+}
+
+static PyObject *module_stretch_own_peak(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromLongLong(fm_heap_stretch_own_peak());
 }
 
 static PyObject *module_stretch_end(PyObject *module, PyObject *unused)
@@ -328,6 +336,8 @@ static PyMethodDef module_methods[] = {
     { "stretch_begin", module_stretch_begin, METH_NOARGS,
       "stretch_begin() -> bytes alive: the peak is measured anew; -1 if nothing records that" },
     { "stretch_peak", module_stretch_peak, METH_NOARGS, "stretch_peak() -> bytes: … so far" },
+    { "stretch_own_peak", module_stretch_own_peak, METH_NOARGS,
+      "stretch_own_peak() -> bytes: … of this thread alone, above its begin; -1: another began it" },
     { "stretch_end", module_stretch_end, METH_NOARGS,
       "stretch_end() -> bytes: … and now it is that of the process again" },
     { "memory_begin", module_memory_begin, METH_VARARGS,

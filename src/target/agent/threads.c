@@ -11,6 +11,7 @@
 #include "target/agent/fork.h"
 #include "target/agent/functions.h"
 #include "target/agent/lines.h"
+#include "target/agent/start.h"
 
 #define FIRST_FRAMES 1024u
 #define MAX_TREES    4096u /* threads beyond these share one tree */
@@ -87,6 +88,15 @@ static void retire(struct fm_collector *c, struct fm_agent_thread *t, struct fm_
     put(list, t);
 }
 
+/* What the heap library has of the thread is about to be another's, or gone. */
+static void keep_meter(struct fm_agent_thread *t)
+{
+    if (!t->meter)
+        return;
+    t->last_meter = *t->meter;
+    t->meter = &t->last_meter;
+}
+
 /* A thread ends: without the GIL, while others run and may be anywhere in a tree or on a line. If it
  * has open calls (pthread_exit, a daemon thread when the interpreter ends), the time is noted, and
  * they are closed by the next one who comes by with the GIL; by the reader if nobody does. */
@@ -106,6 +116,7 @@ static void thread_ends(void *unused)
             if (open_calls && !c->timer)
                 t->live->end_ticks = t->live->last_ticks;
         }
+        keep_meter(t);
         retire(c, t, open_calls ? &c->ended_threads : &c->free_threads);
     }
     pthread_mutex_unlock(&lock);
@@ -297,6 +308,11 @@ static struct fm_agent_thread *attach_locked(struct fm_collector *c)
     return t;
 }
 
+static bool wants_meter(const struct fm_collector *c)
+{
+    return c->lines_on && !(c == fm_start_collector() && fm_line_memory_is_late());
+}
+
 struct fm_agent_thread *fm_thread_attach(struct fm_collector *c)
 {
     int saved_errno = errno;
@@ -311,7 +327,7 @@ struct fm_agent_thread *fm_thread_attach(struct fm_collector *c)
         pthread_mutex_unlock(&lock);
     }
     if (t)
-        t->meter = c->lines_on ? fm_line_memory_meter() : NULL;
+        t->meter = wants_meter(c) ? fm_line_memory_meter() : NULL;
     if (t && in_child)
         fm_fork_reopen_calls(c, t);
     if (t)
