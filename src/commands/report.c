@@ -335,7 +335,14 @@ static int choose_memory(struct subject *s, struct fm_report_options *o, struct 
     }
     if (!fm_profile_has_memory(s->p))
         return fail_without_memory(s->p, o, err);
-    o->together = s->p->columns[FM_METRIC_TOGETHER].data && o->process < 0 && o->thread < 0;
+    bool together = s->p->columns[FM_METRIC_TOGETHER].data;
+    if (o->at_said && o->at == FM_AT_TOGETHER && !together)
+        return fm_error_set(
+            err, FM_UNSUPPORTED,
+            "%s does not tell what several processes had together: that is known of "
+            "one run that had several, each recorded by `fathom run --memory`",
+            o->files[0]);
+    o->together = together && o->process < 0 && o->thread < 0;
     if (o->rows == FM_ROWS_TYPES && !fm_profile_has_types(s->p))
         return fm_error_set(err, FM_UNSUPPORTED,
                             "%s holds no types: they were not recorded, which `fathom run --memory "

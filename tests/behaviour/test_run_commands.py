@@ -315,7 +315,7 @@ def test_missing_interpreter_of_a_script(tmp_path):
     (["-o"], "-o needs a name"),
     (["--nosuch", "x.py"], "unknown option --nosuch"),
     (["--trace", "x.py"], "--trace is not in this version"),
-    (["--memory=much", "x.py"], "--memory= is all or malloc, not much"),
+    (["--memory=much", "x.py"], "--memory= is all, malloc, events or sampled[:SIZE], not much"),
     (["-m"], "-m needs a module"),
     (["-c"], "-c needs code"),
     (["-o", "%z.fathom", "-c", "pass"], "%z is unknown"),

@@ -309,22 +309,14 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
     print_line(r, FM_COLOR_NONE, all.data);
 }
 
-/* "all together at most 9.5 MiB at one time, resident 20.1 MiB, as looked at 123 times"; what the
- * processes counted together is exact, and said above. */
+/* "resident at most 20.1 MiB, as looked at 123 times" */
 static void print_looks(const struct fm_report *r, const struct fm_memory_sums *sums)
 {
     fm_autobuffer line = FM_BUFFER_INIT;
     char number[FM_NUMBER_BYTES];
-    bool together =
-        sums->processes > 1 && sums->together && !r->p->columns[FM_METRIC_TOGETHER].data;
-    if (together)
-        fm_buffer_addf(&line, "all together at most %s%s at one time",
-                       sums->sample_most ? "about " : "", fm_number_bytes(number, sums->together));
-    if (sums->resident)
-        fm_buffer_addf(&line, "%s %s", together ? ", resident" : "resident at most",
-                       fm_number_bytes(number, sums->resident));
-    if (!line.len)
+    if (!sums->resident)
         return;
+    fm_buffer_addf(&line, "resident at most %s", fm_number_bytes(number, sums->resident));
     fm_buffer_addf(&line, ", as looked at %s time%s", fm_number_count(number, sums->looks),
                    sums->looks == 1 ? "" : "s");
     print_line(r, FM_COLOR_NONE, line.data);

@@ -68,7 +68,6 @@ static void add_looks(const struct fm_report *r, struct fm_memory_sums *sums)
         if (point->process != process)
             continue;
         sums->looks++;
-        sums->together = point->heap > sums->together ? point->heap : sums->together;
         sums->resident = point->rss > sums->resident ? point->rss : sums->resident;
     }
 }

@@ -50,7 +50,7 @@ struct fm_memory_sums {
     int64_t inherited;                /* bytes at the peak that children had from their parents */
     int64_t own_bytes;                /* that Fathom took beside it */
     /* The most that was seen when the processes were looked at from outside; 0: they were not. */
-    int64_t together, resident, looks;
+    int64_t resident, looks;
     int64_t processes;   /* whose memory was recorded */
     bool python, c_only; /* there are some with, without Python's own allocators */
     /* The smallest and the largest of which a block was sampled in; 0: of some every block is known. */

@@ -227,8 +227,6 @@ static void add_head(struct fm_buffer *out, const struct fm_report *r)
     fm_json_add_member(out, "fathom_bytes", sums.own_bytes);
     if (sums.looks) {
         fm_json_add_member(out, "looks", sums.looks);
-        if (!r->p->columns[FM_METRIC_TOGETHER].data)
-            fm_json_add_member(out, "together_bytes", sums.together);
         fm_json_add_member(out, "resident_bytes", sums.resident);
     }
     fm_json_add_key(out, "outside");
