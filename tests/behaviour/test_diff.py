@@ -185,6 +185,68 @@ def test_lines_that_moved(python, tmp_path):
     assert [(s["qualname"], s["line"]) for s in tree if s.get("file", "").endswith("app.py")][:2] == [("<module>", 9), ("load", 4)]
 
 
+ALIKE = """
+import dataclasses
+
+
+def make(lines):
+    space = {}
+    exec("def __create_fn__():\\n" + "  pass\\n" * lines + "  def inner(): return bytearray(5000 + %d)\\n  return inner" % lines, space)
+    return space["__create_fn__"]()
+
+
+def one():
+    def same():
+        return bytearray(70_000)
+    return same()
+
+
+def two():
+    def same():
+        return bytearray(80_000)
+    return same()
+
+
+@dataclasses.dataclass
+class A:
+    x: int = 0
+    y: int = 1
+
+
+@dataclasses.dataclass
+class B:
+    x: int = 0
+    z: int = 1
+
+
+kept = [make(n)() for n in range(6)] + [one(), two()]
+kept += [f() for f in (lambda: bytearray(10_000), lambda: bytearray(20_000), lambda: bytearray(30_000))]
+"""
+
+
+def test_a_recording_and_itself(python, tmp_path):
+    """Nothing is new, gone or changed, whatever has the name of something else: functions that exec made, of files that are all
+    called "<string>", lambdas of one line, functions inside others."""
+    (tmp_path / "app.py").write_text(ALIKE)
+    for name, options in (("memory", ["--memory"]), ("time", ["--calls", "--lines=all"])):
+        done = fathom("run", "-q", *options, "-o", tmp_path / f"{name}.fathom", python, "app.py", cwd=tmp_path)
+        assert done.returncode == 0, done
+    for name, options in (("memory", ["--memory"]), ("memory", ["--memory=functions"]), ("memory", ["--memory=tree", "--min", "0"]),
+                          ("memory", ["--at", "all"]), ("time", []), ("time", ["--lines"]), ("time", ["--tree", "--min", "0"])):
+        file = tmp_path / f"{name}.fathom"
+        head = diff(*options, file, file)
+        is_tree = "--min" in options
+        assert head.rstrip().endswith("all threads" if is_tree else "nothing changed"), (options, head)
+        for word in ("new", "no more", "grew", "shrank"):
+            assert f" {word}" not in head.replace(str(tmp_path), ""), (options, head)
+        result = compared(*options, file, file)
+        rows = next(result[part] for part in ("lines", "functions", "tree") if part in result)
+        assert rows
+        if isinstance(rows, list):
+            changed = [row for row in rows for key, number in row.items() if key.startswith("change_") and number]
+            assert not changed, (options, changed)
+
+
 def test_two_times_of_one_run(python, tmp_path):
     """A million bytes for the first second, two for the second."""
     (tmp_path / "app.py").write_text("import time\na = bytearray(1_000_000)\ntime.sleep(1)\nb = bytearray(2_000_000)\ndel a\ntime.sleep(1)\n")

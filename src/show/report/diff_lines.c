@@ -83,6 +83,14 @@ static void match_texts(struct line_group g[FM_SIDES], double least)
     }
 }
 
+/* Neither is found yet, and their texts say nothing: one of both has none. */
+static bool is_open(const struct line_group g[FM_SIDES], size_t before, size_t now)
+{
+    size_t len;
+    return g[FM_BEFORE].lines[before].number == FM_NONE && g[FM_NOW].lines[now].number == FM_NONE &&
+           !(text_of(&g[FM_BEFORE], before, &len) && text_of(&g[FM_NOW], now, &len));
+}
+
 /* Lines that are as far from these two; both sides are in the order of their lines. How many are. */
 static size_t match_distances(struct line_group g[FM_SIDES], uint32_t before, uint32_t now,
                               bool joins)
@@ -91,8 +99,9 @@ static size_t match_distances(struct line_group g[FM_SIDES], uint32_t before, ui
     while (i < g[FM_BEFORE].len && k < g[FM_NOW].len) {
         int64_t was = (int64_t)g[FM_BEFORE].lines[i].line - before;
         int64_t is = (int64_t)g[FM_NOW].lines[k].line - now;
-        found += was == is;
-        if (was == is && joins)
+        bool pair = was == is && is_open(g, i, k);
+        found += pair;
+        if (pair && joins)
             join(g, i, k);
         i += was <= is;
         k += is <= was;
@@ -108,6 +117,20 @@ static void match_numbers(struct line_group g[FM_SIDES])
     if (match_distances(g, 0, 0, false) > match_distances(g, before, now, false))
         before = now = 0;
     match_distances(g, before, now, true);
+}
+
+/* Sources that were made while the program ran share a file's name, "<string>", and one of them is its text: lines
+ * behind its end have none, and go by their numbers as those of a file that is not there. */
+static void match_group(struct line_group g[FM_SIDES])
+{
+    bool few = g[FM_BEFORE].len * g[FM_NOW].len <= PAIRS_MAX;
+    if (g[FM_BEFORE].text && g[FM_NOW].text && few) {
+        match_texts(g, 1);
+        match_texts(g, 1.0 / 3);
+    }
+    if (!few)
+        g[FM_BEFORE].text = g[FM_NOW].text = NULL;
+    match_numbers(g);
 }
 
 /* Partners get one number, the others one each. */
@@ -160,12 +183,7 @@ uint32_t fm_diff_match_lines(const struct fm_diff *d, fm_diff_lines lines[FM_SID
                 name = lines[side].data[at[side]].name;
         for (int side = 0; side < FM_SIDES; side++)
             g[side] = take_group(d, side, &lines[side], at[side], name, texts[side]);
-        if (g[FM_BEFORE].text && g[FM_NOW].text && g[FM_BEFORE].len * g[FM_NOW].len <= PAIRS_MAX) {
-            match_texts(g, 1);
-            match_texts(g, 1.0 / 3);
-        } else {
-            match_numbers(g);
-        }
+        match_group(g);
         next = number_group(g, next);
         for (int side = 0; side < FM_SIDES; side++)
             at[side] += g[side].len;

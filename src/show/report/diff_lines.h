@@ -2,7 +2,7 @@
  * Which lines of two recordings are the same, in functions that are (model/pairs.h). Where both recordings hold the
  * source: those with equal text, in their order, and then those that are alike for at least a third, at their
  * beginning and end: they were edited. So a line that others pushed down is compared with itself. Where the source
- * is not known: those that are as far from where the function begins, or have the same number, whichever fits more.
+ * of a line is not known: those that are as far from where the function begins, or have the same number, whichever fits more.
  */
 #ifndef FM_REPORT_DIFF_LINES_H
 #define FM_REPORT_DIFF_LINES_H
