@@ -322,6 +322,20 @@ static struct fm_profile *open_samples(struct fm_profile *into, const char *fold
     return sampled;
 }
 
+/* Does another of the same number, of those sampled, begin after this one and before that end? It is
+ * the same process, with another program. */
+static bool executes(const struct fm_profile *sampled, size_t i, const struct fm_join_ending *known)
+{
+    const struct fm_process *process = &sampled->processes.data[i];
+    for (size_t k = i + 1; k < sampled->processes.len; k++) {
+        const struct fm_process *later = &sampled->processes.data[k];
+        if (later->pid == process->pid && later->start_ns >= process->start_ns &&
+            later->start_ns <= known->end_ns)
+            return true;
+    }
+    return false;
+}
+
 /* What was sampled from outside meanwhile, combined with what the processes recorded themselves. */
 static void join_samples(struct fm_profile *into, struct fm_profile *sampled,
                          const struct fm_join_ending *endings, size_t n_endings)
@@ -330,7 +344,7 @@ static void join_samples(struct fm_profile *into, struct fm_profile *sampled,
         struct fm_process *process = &sampled->processes.data[i];
         const struct fm_join_ending *known =
             ending_of(process->pid, process->start_ns, endings, n_endings);
-        if (known && known->end_ns >= process->start_ns) {
+        if (known && known->end_ns >= process->start_ns && !executes(sampled, i, known)) {
             if (known->exit_status >= 0) /* the sampler may know what the launcher does not */
                 process->exit_status = known->exit_status;
             process->end_ns = known->end_ns;

@@ -51,18 +51,27 @@ static void take_numbers(struct fm_process *process, const struct fm_process *sa
         process->exit_status = sampled->exit_status;
 }
 
+/* The last come first: where a process executed another program each has been sampled for itself, and
+ * what the later ones have taken is not there for those before. */
+static void find_processes(struct sample_join *u)
+{
+    for (size_t i = u->from->processes.len; i-- > 0;) {
+        const struct fm_process *process = &u->from->processes.data[i];
+        u->processes[i] = find_process(u, process);
+        if (u->processes[i] != FM_NONE &&
+            process->sampled) /* else it is there for its memory only */
+            take_numbers(&u->into->processes.data[u->processes[i]], process);
+    }
+}
+
 static void join_processes(struct sample_join *u)
 {
     u->first_new = (uint32_t)u->into->processes.len;
+    find_processes(u);
     for (size_t i = 0; i < u->from->processes.len; i++) {
         struct fm_process process = u->from->processes.data[i];
-        u->processes[i] = find_process(u, &process);
-        if (u->processes[i] != FM_NONE && !process.sampled)
-            continue; /* it is there for its memory only */
-        if (u->processes[i] != FM_NONE) {
-            take_numbers(&u->into->processes.data[u->processes[i]], &process);
+        if (u->processes[i] != FM_NONE)
             continue;
-        }
         process.exe = fm_profile_string_of(u->into, u->from, process.exe);
         process.command = fm_profile_string_of(u->into, u->from, process.command);
         process.cwd = fm_profile_string_of(u->into, u->from, process.cwd);
