@@ -1,7 +1,7 @@
 """``memory_snapshot``: what is alive in this program now, by line and function, and what changed since.
 
-The numbers are those of ``fathom run --memory``: exact, and kept by the heap library anyway, so that
-asking for them stops nothing. They come as bytes that are taken apart when something is asked of
+The numbers are those of ``fathom run --memory``: exact (with ``--memory=sampled`` estimates, which say
+so), and kept by the heap library anyway, so that asking for them stops nothing. They come as bytes that are taken apart when something is asked of
 them, and that are not counted themselves: a snapshot that is kept does not show in the next one.
 """
 
@@ -18,7 +18,8 @@ except ImportError:  # no agent for this Python: nothing can record it
         return None
 
 
-_TOTALS = ("live", "blocks", "peak", "peak_blocks", "allocated", "allocated_blocks", "own")
+_TOTALS = ("live", "blocks", "peak", "peak_blocks", "allocated", "allocated_blocks", "own",
+           "_sample")  # bytes in which a block was sampled; 0: every block is known
 _EMPTY = marshal.dumps(()) * 3
 
 
@@ -47,6 +48,11 @@ class _Table:
     def functions(self, count=None):
         """The same of whole functions; their ``line`` is where they begin."""
         return self._sorted(2, count)
+
+    @property
+    def sampled(self):
+        """Bytes in which a block was sampled on average; None if every block is known."""
+        return self._sample or None
 
     def _sorted(self, which, count):
         rows = sorted(self._rows(which), key=lambda row: (-abs(row.bytes), -abs(row.total), row))
@@ -82,6 +88,7 @@ class MemorySnapshot(_Table):
     peak, peak_blocks            the most there ever were
     allocated, allocated_blocks  all that was allocated since the beginning
     own                          what Fathom itself takes for it in the process; in none of the others
+    sampled                      None, or all of these are estimates: one block in so many bytes is known
     """
 
     __slots__ = ("_data",)
@@ -114,8 +121,9 @@ class MemorySnapshot(_Table):
     def _title(self):
         if not self:
             return "no memory is recorded here: fathom run --memory does"
-        return (f"{_size(self.live)} in {self.blocks:,} blocks are alive; "
-                f"the most were {_size(self.peak)} in {self.peak_blocks:,}")
+        about, how = _estimate(self.sampled)
+        return (f"{about}{_size(self.live)} in {about}{self.blocks:,} blocks are alive; "
+                f"the most were {about}{_size(self.peak)} in {about}{self.peak_blocks:,}{how}")
 
     def __repr__(self):
         return f"<fathom.MemorySnapshot: {self._title()}>"
@@ -134,7 +142,8 @@ class MemoryDifference(_Table):
         return bool(self._later) and bool(self._earlier)
 
     def _totals(self):
-        return [a - b for a, b in zip(self._later._totals(), self._earlier._totals())]
+        later, earlier = self._later._totals(), self._earlier._totals()
+        return [*(a - b for a, b in zip(later[:-1], earlier)), max(later[-1], earlier[-1])]
 
     def _rows(self, which):
         changes = {}
@@ -148,10 +157,16 @@ class MemoryDifference(_Table):
     def _title(self):
         if not self:
             return "no memory is recorded here: fathom run --memory does"
-        return f"{_size(self.live, '+')} in {self.blocks:+,} blocks"
+        about, how = _estimate(self.sampled)
+        return f"{about}{_size(self.live, '+')} in {about}{self.blocks:+,} blocks{how}"
 
     def __repr__(self):
         return f"<fathom.MemoryDifference: {self._title()}>"
+
+
+def _estimate(sampled):
+    """What stands before and behind numbers that are estimates."""
+    return ("about ", f" (sampled every {_size(sampled)})") if sampled else ("", "")
 
 
 def _size(count, sign=""):

@@ -176,3 +176,31 @@ def test_wrong_uses(inside):
                 result.append(type(e).__name__)
         """)
     assert result == ["TypeError", "TypeError", "AttributeError"]
+
+
+SAMPLES = """
+    first = fathom.memory_snapshot()
+    kept = [bytes(100_000) for _ in range(100)]
+    second = fathom.memory_snapshot()
+    result = [[s.sampled, str(s).splitlines()[0], repr(s)] for s in (second, second - first)]
+    """
+
+
+@pytest.mark.parametrize("options, every, text", [
+    (["--memory=sampled"], 65536, "64.0 KiB"), (["--memory=sampled:32K"], 32768, "32.0 KiB")])
+def test_estimates_say_so(asked, options, every, text):
+    whole, change = asked(SAMPLES, *options)
+    assert whole[0] == change[0] == every
+    for found in (whole[1], change[1]):
+        assert found.startswith("about ") and " in about " in found and found.endswith(f" (sampled every {text})"), found
+    assert whole[1].count("about ") == 4
+    assert whole[1] in whole[2] and change[1] in change[2]
+
+
+def test_exact_numbers_do_not_say_about(asked):
+    for sampled, text, _ in asked(SAMPLES):
+        assert sampled is None and "about" not in text and "sampled" not in text
+
+
+def test_nothing_recorded_is_not_sampled(asked):
+    assert asked("result = fathom.memory_snapshot().sampled", "--calls") is None

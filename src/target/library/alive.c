@@ -67,10 +67,11 @@ static void put_totals(const struct fm_profile *p, struct fm_buffer *out)
         FM_METRIC_LEAKED,      FM_METRIC_LEAKED_BLOCKS, FM_METRIC_PEAK,
         FM_METRIC_PEAK_BLOCKS, FM_METRIC_ALLOCATED,     FM_METRIC_BLOCKS,
     };
-    fm_marshal_put_tuple(out, FM_COUNT(metrics) + 1);
+    fm_marshal_put_tuple(out, FM_COUNT(metrics) + 2);
     for (size_t i = 0; i < FM_COUNT(metrics); i++)
         fm_marshal_put_int(out, sum_of(p, metrics[i]));
     fm_marshal_put_int(out, (int64_t)p->processes.data[0].memory_own_bytes);
+    fm_marshal_put_int(out, (int64_t)p->processes.data[0].memory_sample_bytes);
 }
 
 static void put_text(const struct fm_profile *p, uint32_t string, struct fm_buffer *out)

@@ -2,7 +2,8 @@
  * What is alive in a heap store, while its process runs, for fathom.memory_snapshot(): three marshal
  * tuples behind one another that only the Python package reads,
  *
- *     (live, blocks, peak, peak blocks, allocated, allocated blocks, Fathom's own bytes)
+ *     (live, blocks, peak, peak blocks, allocated, allocated blocks, Fathom's own bytes,
+ *      bytes in which a block was sampled, or 0)
  *
  * and of lines and of functions ((file, line, name, bytes, blocks, bytes with callees), …): those that
  * have any.
