@@ -108,6 +108,24 @@ def test_each_part_is_what_it_is(python, tmp_path, plain, name):
     assert sum(last["parts"].values()) == last["resident_bytes"]
 
 
+@pytest.mark.parametrize("library", ["_ctypes", "_decimal"])
+@pytest.mark.parametrize("blocks", ["bytearray(100_000_000)", "[bytearray(200_000) for _ in range(500)]"],
+                         ids=["one", "many"])
+def test_blocks_right_behind_a_library(python, tmp_path, blocks, library):
+    """A library that is loaded later lies below them, without a gap: they are no data of its."""
+    script, output = tmp_path / "app.py", tmp_path / "out.fathom"
+    script.write_text(f"import os, time\nx = {blocks}\nimport {library}\nchild = os.fork()\n"
+                      "y = bytearray(1_000_000)\ntime.sleep(0.6)\n"
+                      "if child: os.waitpid(child, 0)\nos._exit(0)\n")
+    done = launch.run(script, python=python, output=output, collectors=("--memory",))
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in recordings.report(output, "--memory=resident")["residents"] if row["when"] == "last"]
+    assert len(rows) == 2  # the child's, too
+    for parts in (row["parts"] for row in rows):
+        assert 0 <= parts["python"] - 100 * MB < 10 * MB  # there is the interpreter, too
+        assert parts["files"] < 30 * MB and parts["malloc"] < 5 * MB and abs(parts["rest"]) < MB, parts
+
+
 def test_who_reserved_it(tmp_path):
     """A library with an allocator of its own: what it reserved, and what of that is in memory."""
     compiler = os.environ.get("CC", "cc")

@@ -11,6 +11,7 @@
 #include "record/model/profile.h"
 #include "watch/memory/pages.h"
 #include "watch/os/folder.h"
+#include "watch/os/image.h"
 #include "watch/os/maps.h"
 #include "watch/os/path.h"
 
@@ -149,6 +150,11 @@ static bool is_memory_file(const struct fm_mapping *m)
            begins_with(m->path, "/SYSV") || begins_with(m->path, "/dev/zero");
 }
 
+static bool is_unnamed(const struct fm_mapping *m)
+{
+    return !m->inode && !m->path[0];
+}
+
 /* The part that a mapping is of; FM_RESIDENT_MALLOC: anonymous memory, of which there is more to know. */
 static enum fm_resident_part part_of(const struct fm_mapping *m, const struct fm_mapping *before)
 {
@@ -162,7 +168,7 @@ static enum fm_resident_part part_of(const struct fm_mapping *m, const struct fm
     if (!anonymous)
         return FM_RESIDENT_FILES;
     /* Data of a library that begins as zeros is anonymous memory behind the rest of its data. */
-    if (!m->path[0] && before && before->end == m->start && before->inode && before->writable &&
+    if (is_unnamed(m) && before && before->end == m->start && before->inode && before->writable &&
         !before->shared)
         return FM_RESIDENT_FILES;
     return FM_RESIDENT_MALLOC;
@@ -260,25 +266,71 @@ static size_t find_span(const struct residence_reading *g, uint64_t address)
     return low;
 }
 
-static void count_mapping(struct residence_reading *g, const struct fm_mapping *m,
-                          const struct fm_mapping *before)
+/* The addresses of a mapping, or of a part of it. */
+static void count_addresses(struct residence_reading *g, const struct fm_mapping *m,
+                            enum fm_resident_part part, uint64_t at, uint64_t last)
 {
-    enum fm_resident_part part = part_of(m, before);
     bool anonymous = !m->inode && !m->shared;
-    if (is_special(m))
-        return;
-    uint64_t at = m->start;
     for (size_t i = find_span(g, at); anonymous && i < g->spans.len; i++) {
         const struct owned_span *span = &g->spans.data[i];
-        if (span->start >= m->end)
+        if (span->start >= last)
             break;
         uint64_t start = span->start > at ? span->start : at;
-        uint64_t end = span->end < m->end ? span->end : m->end;
+        uint64_t end = span->end < last ? span->end : last;
         count_plain(g, part, at, start);
         count_span(g, span, start, end);
         at = end;
     }
-    count_plain(g, part, at, m->end);
+    count_plain(g, part, at, last);
+}
+
+/* What the library whose last mapping is at `i` needs; as far as its headers can be read. */
+static uint64_t end_of_image(const struct residence_reading *g, size_t i)
+{
+    const struct fm_mapping *last = &g->maps.list.data[i], *m = last;
+    struct fm_remote remote;
+    struct fm_image image;
+    while (m->offset && m > g->maps.list.data && fm_mapping_same_file(m - 1, last))
+        m--;
+    fm_remote_live(&remote, g->pid);
+    if (m->offset || fm_image_read(&image, &remote, m->start) != FM_IMAGE_OK)
+        return last->end; /* a file that is no library has no zeros behind it */
+    return image.end;
+}
+
+/*
+ * Where the zeros of a library end. The kernel makes one mapping of them and of the anonymous memory
+ * right behind, and there malloc's large blocks are where a library was loaded below them. The zeros
+ * come first: nothing at or behind the first address known to be another's is of the library.
+ */
+static uint64_t end_of_zeros(const struct residence_reading *g, size_t i)
+{
+    const struct fm_mapping *m = &g->maps.list.data[i];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = end_of_image(g, i - 1);
+    size_t span = find_span(g, m->start);
+    end = end < m->end ? (end + page - 1) / page * page : m->end;
+    if (span < g->spans.len && g->spans.data[span].start < end)
+        end = g->spans.data[span].start;
+    for (size_t k = 0; k < g->blocks.len; k++)
+        if (g->blocks.data[k].end > m->start && g->blocks.data[k].start < end)
+            end = g->blocks.data[k].start;
+    end = end / page * page; /* malloc's own words are before a block */
+    return end > m->start ? end : m->start;
+}
+
+static void count_mapping(struct residence_reading *g, size_t i)
+{
+    const struct fm_mapping *m = &g->maps.list.data[i];
+    enum fm_resident_part part = part_of(m, i ? m - 1 : NULL);
+    uint64_t at = m->start;
+    if (is_special(m))
+        return;
+    if (part == FM_RESIDENT_FILES && is_unnamed(m)) {
+        at = end_of_zeros(g, i);
+        count_addresses(g, m, FM_RESIDENT_FILES, m->start, at);
+        part = FM_RESIDENT_MALLOC;
+    }
+    count_addresses(g, m, part, at, m->end);
 }
 
 /* What of large blocks is not in memory. */
@@ -342,7 +394,7 @@ bool fm_residence_read(struct fm_residence *r, pid_t pid, const int stores[2], i
         r->account.rss = rss;
         r->account.at_ns = now_ns;
         for (size_t i = 0; i < g.maps.list.len; i++)
-            count_mapping(&g, &g.maps.list.data[i], i ? &g.maps.list.data[i - 1] : NULL);
+            count_mapping(&g, i);
         count_blocks(&g);
         divide(&g);
     }
