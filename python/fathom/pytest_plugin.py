@@ -99,12 +99,28 @@ def _stack(path):
     return tuple(frames)
 
 
-def _grown(now, column, before, least):
-    """Stacks that have so much more than before, the largest first."""
+def _grown(now, before, least):
+    """Stacks that have so much more alive than before, the largest first."""
     before = _contexts(before, _ALIVE)
-    changes = [(size - before.get(path, 0), path) for path, size in _contexts(now, column).items()]
+    changes = [(size - before.get(path, 0), path) for path, size in _contexts(now, _ALIVE).items()]
     changes = sorted((change for change in changes if change[0] >= least), key=lambda change: -change[0])
     return [Stack(_stack(path), size) for size, path in changes]
+
+
+def _held(now, test, least):
+    """Stacks of a test with so much at its peak, the largest first: what it called, and what threads did. What was alive
+    before a test began is below other calls; to look at that before each test, to subtract it, would take longer than most
+    tests do."""
+    held = [(size, path) for path, size in _contexts(now, _PEAK).items() if size >= least and _is_of(path, test)]
+    return [Stack(_stack(path), size) for size, path in sorted(held, key=lambda stack: -stack[0])]
+
+
+def _is_of(path, test):
+    while path:
+        (file, name), _, path = path
+        if (os.path.basename(file), name.rpartition(".")[2]) == test:
+            return True
+    return file.endswith("threading.py")
 
 
 def _shown(stacks):
@@ -150,14 +166,16 @@ def _arguments(marker, keyword, default):
 class _Measurement:
     """Measures one call of a test; ``failure`` is what its limits say to that."""
 
-    def __init__(self, limits, name):
+    def __init__(self, limits, item):
         from fathom import region
 
         self._limits = limits
-        self._region = region(name)
+        self._region = region(item.nodeid)
+        self._test = os.path.basename(item.path), item.originalname or item.name
         self.peak = self.failure = None
         if limits:
             gc.collect()
+        if limits.leaks is not None:
             self._before = _agent.memory_contexts()  # as bytes, which are not counted themselves
         self._region.__enter__()
         self._start = _agent.stretch_begin()
@@ -174,7 +192,7 @@ class _Measurement:
         now = _agent.memory_contexts() if too_much else None
         _agent.stretch_end()
         if too_much:
-            stacks = _grown(now, _PEAK, self._before, max(peak // 100, 1))
+            stacks = _held(now, self._test, max(peak // 100, 1))
             self.failure = (f"the test is limited to {_size(self._limits.memory)} of memory, and had {_size(peak)}"
                             f" at its peak:\n\n{_shown(stacks)}")
         elif self._limits.leaks is not None:
@@ -194,7 +212,7 @@ class _Measurement:
     def _check_leaks(self):
         gc.collect()
         wanted = self._limits.filter or (lambda stack: True)
-        stacks = _grown(_agent.memory_contexts(), _ALIVE, self._before, max(self._limits.leaks, 1))
+        stacks = _grown(_agent.memory_contexts(), self._before, max(self._limits.leaks, 1))
         leaks = [stack for stack in stacks if wanted(stack)]
         if leaks:
             self.failure = (f"the test may leave {_size(self._limits.leaks)} behind in one place, and left more in "
@@ -280,7 +298,7 @@ class FathomPlugin:
         limits = getattr(pyfuncitem, "fathom_limits", None)
         measured = None
         if self.recorded and (limits or self.summary or self.increase):
-            measured = _Measurement(limits if limits is not None else _Limits(pyfuncitem), pyfuncitem.nodeid)
+            measured = _Measurement(limits if limits is not None else _Limits(pyfuncitem), pyfuncitem)
         try:
             yield
         finally:
