@@ -127,6 +127,19 @@ def test_two_processes_have_two_peaks(recording):
     assert [line.split()[-1] for line in body(alone)[1:3]] == ["fork>", "/srv/lib.py:3"]
 
 
+def test_what_another_file_does_not_say(recording, tmp_path):
+    """memray's table has the peak alone, pprof's file no temporary blocks: neither says 0, nor which allocators it is of."""
+    (tmp_path / "a.csv").write_text("allocator,num_allocations,size,tid,thread_name,stack_trace\n"
+                                    "MALLOC,2,1024,1,0x1,rows;/srv/app.py;3|main;/srv/app.py;9\n")
+    head = run("--memory", str(tmp_path / "a.csv")).split("\n\n", 1)[0].splitlines()
+    assert head[1:] == ["1 process · 1 thread", "peak 1.00 KiB in 2 blocks"]
+    assert [p["recorded"] for p in as_json("--memory=processes", str(tmp_path / "a.csv"))["processes"]] == ["unknown"]
+    made = subprocess.run([FATHOM, "convert", "--metric", "peak", "-o", tmp_path / "a.pb.gz", recording], check=False, capture_output=True)
+    assert made.returncode == 0, made
+    head = run("--memory", str(tmp_path / "a.pb.gz")).split("\n\n", 1)[0]
+    assert "allocated" in head and "temporary" not in head and "at the end" not in head and "arenas" not in head
+
+
 def test_what_was_seen_from_outside(recording):
     text = run("--memory", recording)
     # 30 million

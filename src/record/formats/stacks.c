@@ -218,7 +218,7 @@ void fm_stacks_of_memory(struct fm_stacks *s)
 {
     for (size_t i = 0; i < s->p->processes.len; i++) {
         s->p->processes.data[i].sampled = false;
-        s->p->processes.data[i].memory = true;
+        s->p->processes.data[i].memory = s->p->processes.data[i].memory_foreign = true;
     }
 }
 

@@ -50,7 +50,8 @@
     X(16, lines,    false)                                                                         \
     X(32, sampled,  false)                                                                         \
     X(64, memory,   false)                                                                         \
-    X(128, memory_python, false)
+    X(128, memory_python, false)                                                                   \
+    X(256, memory_foreign, false)
 /* clang-format on */
 
 enum {

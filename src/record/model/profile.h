@@ -98,6 +98,7 @@ struct fm_process {
     /* Of a process whose memory was recorded. */
     bool memory;
     bool memory_python;           /* blocks of Python's allocators one by one, not as arenas */
+    bool memory_foreign;          /* sums of another's file: what is 0 or not so may be unknown */
     uint64_t memory_own_bytes;    /* that Fathom needed for it in the process */
     uint64_t memory_sample_bytes; /* 0: every block; else one in so many bytes, as an estimate */
 };

@@ -245,9 +245,13 @@ static void add_memory(const struct fm_report *r, struct fm_buffer *line, const 
     char blocks[FM_NUMBER_BYTES];
     fm_autobuffer text = FM_BUFFER_INIT;
     int64_t count = sums->all[fm_instants[instant].blocks];
+    if (sums->foreign && !count && !sums->all[fm_instants[instant].bytes])
+        return;
     fm_buffer_addf(&text, "%s ", what);
     fm_memory_describe(&text, r->p, fm_instants[instant].bytes, sums->all);
-    fm_buffer_addf(&text, " in %s block%s", fm_number_count(blocks, count), count == 1 ? "" : "s");
+    if (count || !sums->foreign)
+        fm_buffer_addf(&text, " in %s block%s", fm_number_count(blocks, count),
+                       count == 1 ? "" : "s");
     add_part(line, text.data);
 }
 
@@ -293,7 +297,8 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
         sums->all[FM_METRIC_BLOCKS] != 0; /* some files of others have no more than the peak */
     if (known)
         add_memory(r, &all, "allocated", sums, FM_AT_ALL);
-    print_line(r, together ? FM_COLOR_NONE : FM_COLOR_BOLD, alive.data);
+    if (alive.len)
+        print_line(r, together ? FM_COLOR_NONE : FM_COLOR_BOLD, alive.data);
     if (sums->inherited && sums->processes > 1) {
         fm_autobuffer line = FM_BUFFER_INIT;
         fm_buffer_addf(&line, "%s of that were inherited by fork, and count for parent and child",
@@ -306,7 +311,8 @@ static void print_memory(const struct fm_report *r, const struct fm_memory_sums 
         return;
     fm_buffer_clear(&all);
     add_memory(r, &all, "temporary (freed at once)", sums, FM_AT_TEMPORARY);
-    print_line(r, FM_COLOR_NONE, all.data);
+    if (all.len)
+        print_line(r, FM_COLOR_NONE, all.data);
 }
 
 /* "resident at most 20.1 MiB, as looked at 123 times" */

@@ -83,7 +83,8 @@ struct fm_memory_sums fm_memory_sums_of(const struct fm_report *r)
         sums.processes++;
         sums.own_bytes = fm_sum(sums.own_bytes, (int64_t)process->memory_own_bytes);
         sums.python = sums.python || process->memory_python;
-        sums.c_only = sums.c_only || !process->memory_python;
+        sums.c_only = sums.c_only || (!process->memory_python && !process->memory_foreign);
+        sums.foreign = (sums.processes == 1 || sums.foreign) && process->memory_foreign;
         int64_t sample = (int64_t)process->memory_sample_bytes;
         if (sums.processes == 1 || sample < sums.sample_least)
             sums.sample_least = sample;

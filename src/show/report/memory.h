@@ -53,6 +53,7 @@ struct fm_memory_sums {
     int64_t resident, looks;
     int64_t processes;   /* whose memory was recorded */
     bool python, c_only; /* there are some with, without Python's own allocators */
+    bool foreign;        /* all are of others' files: numbers of which there are none are unknown */
     /* The smallest and the largest of which a block was sampled in; 0: of some every block is known. */
     int64_t sample_least, sample_most;
 };

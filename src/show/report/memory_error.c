@@ -7,7 +7,9 @@ const char *fm_memory_recorded(const struct fm_process *process)
 {
     if (process->memory_sample_bytes)
         return "sampled";
-    return !process->memory ? "no" : process->memory_python ? "all" : "malloc";
+    if (!process->memory)
+        return "no";
+    return process->memory_foreign ? "unknown" : process->memory_python ? "all" : "malloc";
 }
 
 bool fm_memory_has_error(const struct fm_profile *p, enum fm_metric metric)
