@@ -144,6 +144,14 @@ def test_memory_by_line(tmp_path):
                                   (1, "main", 0, 600, 0), (2, "more", 0, 600, 600)]
 
 
+def test_a_relative_file(tmp_path):
+    """memray has a script's name as it was typed; it is the one file of the other that ends so."""
+    for name, folder, size in (("a", "", 1000), ("b", "/srv/", 1500)):
+        (tmp_path / f"{name}.csv").write_text(HEAD + f"MALLOC,2,{size},1,0x1,rows;{folder}app.py;3|main;{folder}app.py;9\n")
+    rows = [(f["qualname"], f["before_peak_bytes"], f["now_peak_bytes"]) for f in compared(tmp_path / "a.csv", tmp_path / "b.csv")["lines"]]
+    assert sorted(rows) == [("main", 0, 0), ("rows", 1000, 1500)]
+
+
 def test_tree_of_time(tmp_path):
     (tmp_path / "a").write_text("main (app.py:1);load (app.py:9) 10\nmain (app.py:1);price (app.py:5) 30\n")
     (tmp_path / "b").write_text("main (app.py:1);load (app.py:9) 10\nmain (app.py:1);price (app.py:5) 70\n"

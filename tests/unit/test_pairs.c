@@ -89,6 +89,29 @@ static void test_other_folders(void **state)
     end(&b);
 }
 
+/* memray has the names of scripts as they were typed. */
+static void test_relative_files(void **state)
+{
+    (void)state;
+    struct both b;
+    begin(&b);
+    uint32_t app = put(b.p[0], "f", "app.py", 1), deep = put(b.p[0], "f", "./x/deep.py", 1);
+    uint32_t made = put(b.p[0], "f", "<string>", 1), unsure = put(b.p[0], "f", "u.py", 1);
+    uint32_t app2 = put(b.p[1], "f", "/srv/app.py", 1),
+             deep2 = put(b.p[1], "f", "/srv/x/deep.py", 1);
+    uint32_t other = put(b.p[1], "f", "/srv/y/deep.py", 1),
+             made2 = put(b.p[1], "f", "/<string>", 1);
+    uint32_t unsure2 = put(b.p[1], "f", "/one/u.py", 1), unsure3 = put(b.p[1], "f", "/two/u.py", 1);
+    match(&b);
+    assert_true(is_pair(&b, app, app2));
+    assert_true(is_pair(&b, deep, deep2));
+    assert_false(is_pair(&b, deep, other));
+    assert_false(is_pair(&b, made, made2));
+    assert_false(is_pair(&b, unsure, unsure2));
+    assert_false(is_pair(&b, unsure, unsure3));
+    end(&b);
+}
+
 static void test_nothing(void **state)
 {
     (void)state;
@@ -104,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_do_not_matter_but_their_order_does),
         cmocka_unit_test(test_other_folders),
+        cmocka_unit_test(test_relative_files),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/map.h"
 #include "base/memory.h"
 
@@ -85,15 +86,20 @@ static void find_files(struct file_pairing *pairing)
         for (size_t i = 0; i < pairing->p[side]->functions.len; i++) {
             const struct fm_function *f = &pairing->p[side]->functions.data[i];
             uint32_t text = text_of(pairing, side, f->file);
-            if (f->kind == FM_FUNCTION_PYTHON &&
-                fm_profile_text(pairing->p[side], f->file)[0] == '/')
+            const char *file = fm_profile_text(pairing->p[side], f->file);
+            if (f->kind == FM_FUNCTION_PYTHON && *file && *file != '<')
                 pairing->sides.data[text] |= (uint8_t)(1 << side);
         }
 }
 
-/* The last `count` components of a path; NULL if it has not so many. */
-static const char *end_of(const char *path, int count)
+/* The last `count` components of a path; NULL if it has not so many. What a relative one is below is not known. */
+static const char *end_of(const char *path, int count, struct fm_buffer *whole)
 {
+    fm_buffer_clear(whole);
+    if (*path != '/') {
+        fm_buffer_addf(whole, "/%s", strncmp(path, "./", 2) == 0 ? path + 2 : path);
+        path = fm_buffer_text(whole);
+    }
     const char *end = path + strlen(path);
     while (end > path && count) {
         end--;
@@ -111,9 +117,10 @@ static void match_ends(struct file_pairing *pairing, int components)
 {
     struct fm_strings *ends = fm_strings_new();
     FM_VEC(struct path_end) known = { 0 };
+    fm_autobuffer whole = FM_BUFFER_INIT;
     for (uint32_t i = 0; i < pairing->sides.len; i++) {
         uint8_t sides = pairing->sides.data[i];
-        const char *end = end_of(fm_strings_get(pairing->texts, i), components);
+        const char *end = end_of(fm_strings_get(pairing->texts, i), components, &whole);
         if ((sides != 1 && sides != 2) || pairing->called.data[i] != i || !end)
             continue;
         uint32_t at = fm_strings_add(ends, end, strlen(end));
