@@ -29,3 +29,21 @@ def test_each_program_that_a_process_executes_is_there_once(python, memory, tmp_
     assert len({pid for pid, _, _ in found}) == 1
     assert [peak // 1_000_000 >= count for count, (_, _, peak) in enumerate(found, 1)] == [True] * 3
     assert " · 3 processes · 3 threads\n" in launch.fathom("report", "--memory", str(output)).stdout
+
+
+def test_a_child_of_fork_is_what_its_parent_was_then(python, tmp_path):
+    """Not what the parent executed later."""
+    first, second = tmp_path / "first.py", tmp_path / "second.py"
+    first.write_text("import os, sys, time; held = bytearray(40_000_000); time.sleep(.3)\n"
+                     "for count in (1, 2):\n"
+                     "    if os.fork() == 0:\n"
+                     "        more = bytearray(count * 1_000_000); os._exit(0)\n"
+                     "    os.wait()\n"
+                     f"os.execv(sys.executable, [sys.executable, {str(second)!r}])\n")
+    second.write_text("import time; held = bytearray(3_000_000); time.sleep(.2)\n")
+    found, output = processes(tmp_path, python, first)
+    parent = found[0][0]
+    assert sorted(command for pid, command, _ in found if pid == parent) == [[str(first)], [str(second)]]
+    assert [command for pid, command, _ in found if pid != parent] == [[str(first)]] * 2
+    said = launch.fathom("report", "--memory=resident", str(output)).stdout
+    assert "resident, " in said and "resident, 0 after its start" not in said, said

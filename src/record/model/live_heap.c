@@ -181,6 +181,22 @@ static bool is_of(const struct heap_load *l, const struct fm_process *process)
            (process->start_ns >= l->h.start_ns || l->h.flags & FM_HEAP_LATE);
 }
 
+/* The program that a child of fork was born in: of those that its parent executed, one after the other,
+ * the last that had begun by then. NULL: not known. */
+static const struct fm_process *find_parent(const struct heap_load *l)
+{
+    const struct fm_process *parent = NULL;
+    for (uint32_t i = 0; i < l->p->processes.len && l->h.flags & FM_HEAP_FORKED; i++) {
+        const struct fm_process *process = &l->p->processes.data[i];
+        if (process->pid == l->h.parent_pid &&
+            (!parent ||
+             (process->start_ns <= l->h.start_ns &&
+              (process->start_ns >= parent->start_ns || parent->start_ns > l->h.start_ns))))
+            parent = process;
+    }
+    return parent;
+}
+
 /* The process whose own store begins first after this one: it is a later program of the same number
  * that began after that. */
 static uint32_t find_process(struct heap_load *l, const struct fm_live_ending *ending)
@@ -195,10 +211,7 @@ static uint32_t find_process(struct heap_load *l, const struct fm_live_ending *e
     }
     if (found != FM_NONE)
         return found;
-    const struct fm_process *parent = NULL;
-    for (uint32_t i = 0; i < p->processes.len && l->h.flags & FM_HEAP_FORKED; i++)
-        if (p->processes.data[i].pid == l->h.parent_pid)
-            parent = &p->processes.data[i];
+    const struct fm_process *parent = find_parent(l);
     struct fm_process process = {
         .exe = parent ? parent->exe : 0, /* a child that executed nothing is what its parent is */
         .command = parent ? parent->command : 0,

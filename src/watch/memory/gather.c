@@ -51,11 +51,12 @@ static void add_points(struct fm_profile *p, const struct memory_watched *watche
     }
 }
 
-static void add_residence(struct fm_profile *p, uint32_t process, enum fm_resident_when when,
-                          const struct fm_residence *r)
+static void add_residence(struct fm_profile *p, const struct memory_watched *watched,
+                          enum fm_resident_when when, const struct fm_residence *r)
 {
     struct fm_resident account = r->account;
-    if (!account.rss)
+    uint32_t process = process_at(p, watched, account.at_ns);
+    if (!account.rss || process == FM_NONE)
         return;
     account.process = process;
     account.when = when;
@@ -119,8 +120,8 @@ void fm_memory_watch_gather(struct fm_memory_watch *w, struct fm_profile *p)
             continue;
         if (process != FM_NONE) {
             add_points(p, watched, process);
-            add_residence(p, process, FM_RESIDENT_HIGHEST, &watched->highest);
-            add_residence(p, process, FM_RESIDENT_LAST, &watched->last);
+            add_residence(p, watched, FM_RESIDENT_HIGHEST, &watched->highest);
+            add_residence(p, watched, FM_RESIDENT_LAST, &watched->last);
             continue;
         }
         other.highest = i == 0 ? INT64_MAX : highest(&watched->curve);
