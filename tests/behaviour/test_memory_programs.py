@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+
 import pytest
 
 import launch
@@ -47,3 +51,23 @@ def test_a_child_of_fork_is_what_its_parent_was_then(python, tmp_path):
     assert [command for pid, command, _ in found if pid != parent] == [[str(first)]] * 2
     said = launch.fathom("report", "--memory=resident", str(output)).stdout
     assert "resident, " in said and "resident, 0 after its start" not in said, said
+
+
+def test_a_run_that_was_killed_took_as_long_as_it_was_seen(python, tmp_path):
+    """Neither the launcher nor the program could say when it ended."""
+    path, output, merged = tmp_path / "app.py", tmp_path / "out.fathom", tmp_path / "all.fathom"
+    path.write_text("import os, time; kept = []; print(os.getpid(), flush=True)\n"
+                    "while True: kept.append(bytearray(100_000)); time.sleep(.01)\n")
+    launcher = launch.start(launch.FATHOM, "run", "-q", "--memory", "-o", str(output), "--python", python, str(path))
+    program = int(launcher.stdout.readline())
+    began = time.monotonic()
+    time.sleep(2)
+    launcher.kill()
+    os.kill(program, signal.SIGKILL)
+    launcher.wait()
+    ran = time.monotonic() - began
+    done = launch.fathom("merge", str(output), "-o", str(merged))
+    assert done.returncode == 0, done
+    [row] = launch.fathom("report", "--csv", "--processes", str(merged)).stdout.splitlines()[1:]
+    # It was looked at until then, a hundred times a second; its start was before it said so.
+    assert ran - 1 < float(row.rsplit(",", 1)[1]) < ran + 2, row

@@ -545,6 +545,19 @@ static void add_history(struct heap_load *l, const struct fm_heap_files *files)
         fm_live_slices_load(l->p, &of, files->slices, files->slices_len);
 }
 
+/* A process of which no end is known ran at least until it was last seen. */
+static void extend_process(struct heap_load *l, const struct fm_live_ending *ending)
+{
+    struct fm_process *process = &l->p->processes.data[l->process];
+    if (ending->end_ns || l->h.end_ns)
+        return;
+    for (size_t i = 0; i < l->p->memory.histories.len; i++) {
+        const struct fm_history *history = &l->p->memory.histories.data[i];
+        if (history->process == l->process && history->end_ns > process->end_ns)
+            process->end_ns = history->end_ns;
+    }
+}
+
 int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
                       const struct fm_heap_run *run, const struct fm_live_ending *ending,
                       struct fm_error *err)
@@ -577,6 +590,7 @@ int fm_live_heap_load(struct fm_profile *p, const struct fm_heap_files *files,
     l.first_count = p->memory.counts.len;
     add_counts(&l);
     add_history(&l, files);
+    extend_process(&l, ending);
     p->processes.data[l.process].memory = true;
     p->processes.data[l.process].memory_python = l.h.flags & FM_HEAP_PYTHON;
     p->processes.data[l.process].memory_own_bytes = l.h.own_bytes;

@@ -254,7 +254,7 @@ void fm_sampling_describe_cost(const struct fm_sampling *s, struct fm_buffer *ou
     char number[FM_NUMBER_BYTES];
     fm_buffer_addf(out, "Fathom watched from outside and took %s of processor time",
                    fm_number_time(number, s->cpu_ns));
-    if (s->span_ns > 0)
+    if (s->span_ns >= s->cpu_ns && s->span_ns > 0) /* else it is not known how long it watched */
         fm_buffer_addf(out, " (%s %% of one)",
                        fm_number_percent(number, (double)s->cpu_ns, (double)s->span_ns));
 }
