@@ -225,6 +225,40 @@ def sys_version(python):
     return tuple(map(int, out.stdout.split()))
 
 
+TAKEN = """
+    import os, tracemalloc
+    class Q: pass
+    a = [Q() for _ in range(1000)]
+    {}
+    b = [Q() for _ in range(5000)]
+    {}
+    """
+
+
+@pytest.mark.parametrize("then", ["tracemalloc.start()", "tracemalloc.start(); tracemalloc.stop()"])
+@pytest.mark.parametrize("end", ["", "os._exit(0)", "os.kill(os.getpid(), 9)",
+                                 "os.fork() or [os._exit(0) for x in (Q(), Q())]; os.wait()"])
+def test_types_end_where_the_program_takes_the_place(record, python, then, end):
+    output = record(TAKEN.format(then, end), "--memory", "--types", status=-9 if "kill" in end else 0)
+    if sys_version(python) < (3, 13):
+        return
+    found = recordings.report(output, "--memory=types", "--at", "all")
+    assert [row["blocks"] for row in found["types"] if row["name"] == "__main__.Q"] == [1000]
+    notes = [note for note in found["notes"] if note["kind"] == "absent"]
+    assert len(notes) == (2 if "fork" in end else 1)
+    assert all("tracemalloc" in note["text"] for note in notes)
+
+
+@pytest.mark.parametrize("end", ["", "os._exit(0)"])
+def test_types_that_do_not_end_say_nothing(record, python, end):
+    output = record(TAKEN.format("", end), "--memory", "--types")
+    if sys_version(python) < (3, 13):
+        return
+    found = recordings.report(output, "--memory=types", "--at", "all")
+    assert [row["blocks"] for row in found["types"] if row["name"] == "__main__.Q"] == [6000]
+    assert not [note for note in found["notes"] if "tracemalloc" in note["text"]]
+
+
 def test_types_at_the_peak(record, python):
     path = record("""
         import sys

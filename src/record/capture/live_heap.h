@@ -38,7 +38,9 @@ enum fm_heap_flags {
     FM_HEAP_FORKED = 2,    /* began by fork; accounts up to `inherited` were the parent's */
     FM_HEAP_ENDED = 4,     /* the process said that it ends */
     FM_HEAP_NO_TYPES = 16, /* types were asked for, and this Python does not tell them */
-    FM_HEAP_LATE = 32,     /* began while the program ran: what was there before is not known */
+    FM_HEAP_TYPES_END =
+        8,             /* the program took the place of who told types: later ones are not known */
+    FM_HEAP_LATE = 32, /* began while the program ran: what was there before is not known */
 };
 
 /* Who allocated, for the table of kinds; the order is that of the counters below. */

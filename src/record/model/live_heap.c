@@ -501,6 +501,10 @@ static void note_lost(struct heap_load *l)
             l->p, l->process, "absent", 1,
             "no types of objects: this Python does not tell them (3.13 and later do), or "
             "the program listens itself");
+    if (l->h.flags & FM_HEAP_TYPES_END)
+        fm_profile_note(l->p, l->process, "absent", 1,
+                        "types of objects from some time on: the program took the place of the "
+                        "listener, as tracemalloc.start() does; what was made then has none");
     if (l->bad)
         fm_profile_note(l->p, l->process, "damaged", l->bad,
                         "contexts of memory were left out: its store is damaged");

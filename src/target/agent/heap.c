@@ -194,6 +194,11 @@ bool fm_line_memory_is_late(void)
     return is_late;
 }
 
+static bool types_ended(void)
+{
+    return fm_python_types_ended();
+}
+
 static struct fm_heap_layout layout_of_this(void)
 {
     return (struct fm_heap_layout){
@@ -220,6 +225,7 @@ static struct fm_heap_layout layout_of_this(void)
         .describe = describe,
         .describe_type = describe_type,
         .thread_name = thread_name,
+        .types_ended = types_ended,
     };
 }
 

@@ -189,6 +189,8 @@ static inline void *fm_python_current_thread(void)
 #define FM_HAS_TYPES (PY_VERSION_HEX >= 0x030d0000)
 typedef void fm_python_new_object(const void *object, const void *type);
 static inline int fm_python_trace_objects(fm_python_new_object *tell);
+/* Did somebody else take that place since? CPython tells nobody who loses it, before 3.15. */
+static inline bool fm_python_types_ended(void);
 #if FM_HAS_TYPES
 static fm_python_new_object *fm_python_tell;
 static int fm_python_on_reference(PyObject *object, PyRefTracerEvent event, void *data)
@@ -204,13 +206,25 @@ static inline int fm_python_trace_objects(fm_python_new_object *tell)
     if (PyRefTracer_GetTracer(&data))
         return -1;
     fm_python_tell = tell;
-    return PyRefTracer_SetTracer(fm_python_on_reference, NULL);
+    if (PyRefTracer_SetTracer(fm_python_on_reference, NULL) == 0)
+        return 0;
+    fm_python_tell = NULL;
+    return -1;
+}
+static inline bool fm_python_types_ended(void)
+{
+    void *data;
+    return fm_python_tell && PyRefTracer_GetTracer(&data) != fm_python_on_reference;
 }
 #else
 static inline int fm_python_trace_objects(fm_python_new_object *tell)
 {
     (void)tell;
     return -1;
+}
+static inline bool fm_python_types_ended(void)
+{
+    return false;
 }
 #endif
 

@@ -9,6 +9,7 @@
 #ifndef FM_HEAP_LAYOUT_H
 #define FM_HEAP_LAYOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A code object as it is written down. Texts are UTF-8; `file` and `name` may be cut. */
@@ -54,6 +55,8 @@ struct fm_heap_layout {
     /* The name that the program gave the thread that this is the state of; its bytes, or 0 if there is
      * none yet. With the GIL; raises nothing, runs no other code. */
     uint32_t (*thread_name)(void *thread, char *out, uint32_t room);
+    /* Was the agent told of new objects, and is it no more? With the GIL. */
+    bool (*types_ended)(void);
 };
 
 #endif

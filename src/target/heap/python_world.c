@@ -11,6 +11,7 @@
 #include "target/heap/pools.h"
 #include "target/heap/ranges.h"
 #include "target/heap/sampled.h"
+#include "target/heap/types.h"
 #include "target/heap/watched.h"
 
 /* PyObjectArenaAllocator; unchanged since 3.5. */
@@ -94,7 +95,7 @@ static inline void begins(struct fm_heap_self *self, void *thread, void *block, 
     if (FM_UNLIKELY(old != 0))
         ends(self, old, old_bytes);
     if (FM_UNLIKELY(fm_heap.types))
-        self->last = (struct fm_heap_last){ block, bytes, account };
+        fm_types_block(self, &(struct fm_heap_last){ block, bytes, account });
 }
 
 bool fm_python_world_move(const void *block, uint32_t from, uint32_t to)

@@ -20,6 +20,14 @@ static void move_to_type(struct fm_heap_self *self, const struct fm_heap_last *l
                         &fm_heap.accounts[account], last->bytes);
 }
 
+void fm_types_block(struct fm_heap_self *self, const struct fm_heap_last *block)
+{
+    if (self->last.block && !(fm_heap.header->flags & FM_HEAP_TYPES_END) && fm_heap.has_layout &&
+        fm_heap.layout.types_ended())
+        fm_heap.header->flags |= FM_HEAP_TYPES_END;
+    self->last = *block;
+}
+
 void fm_types_object(const char *object, const void *type)
 {
     if (!fm_heap_self || !fm_heap_self->last.block || !fm_heap.has_layout)

@@ -7,12 +7,18 @@
  * An object that comes from a free list has a block that was allocated before: that stays with the
  * type and the line that it had first.
  *
+ * Whoever takes the place of the tracer, as tracemalloc does, ends that: a block that nobody told an
+ * object of, when the next one comes, is a reason to ask.
+ *
  * Threads: the GIL.
  */
 #ifndef FM_HEAP_TYPES_H
 #define FM_HEAP_TYPES_H
 
 #include "target/heap/heap.h"
+
+/* A block of a Python allocator is new. */
+void fm_types_block(struct fm_heap_self *self, const struct fm_heap_last *block);
 
 /* The object at `object`, of the type at `type`, is new. */
 void fm_types_object(const char *object, const void *type);
