@@ -145,3 +145,26 @@ def test_one_process_has_no_such_instant(tmp_path):
     assert report["at"] == "peak" and "together_blocks" not in report["memory"]
     text = launch.fathom("report", "--memory", output).stdout
     assert "together" not in text
+
+
+def test_parts_are_of_the_instant_asked_for(python, tmp_path):
+    """The child frees 20 MB before the parent makes 10 MB: all had most while the child had its own."""
+    path, output = tmp_path / "app.py", tmp_path / "out.fathom"
+    path.write_text(textwrap.dedent("""
+        import os
+        def child():
+            kept = bytes(20_000_000)
+        if os.fork() == 0:
+            child()
+            os._exit(0)
+        os.wait()
+        kept = bytes(10_000_000)
+        """))
+    done = launch.run(path, python=python, output=output, collectors=("--memory",))
+    assert (done.returncode, launch.said(done)) == (0, ""), done
+    for part in ("threads", "processes"):
+        text = launch.fathom("report", f"--memory={part}", "--at", "together", str(output)).stdout
+        head, parent, born = (line.split() for line in text.split("\n\n", 1)[1].splitlines())
+        assert "peak" not in head and head.count("together") == 1
+        share = [float(line[line.index("MiB") + 1]) if "MiB" in line else 0.0 for line in (parent, born)]
+        assert share[0] < 30 and share[1] > 70 and sum(share) == pytest.approx(100, abs=0.11)

@@ -347,6 +347,29 @@ def test_threads_and_processes(recording):
     assert as_csv("--memory=processes", recording)[1]["fathom_bytes"] == str(1 << 20)
 
 
+@pytest.mark.parametrize("at, head, rows", [
+    # 600,000 + 1,500,000 + 500,000 bytes were never freed, in 1,005, 15 and 5 blocks
+    ("end", "at end % blocks allocated temporary name",
+     ["586 KiB 23.1 1,005", "1.43 MiB 57.7 15", "0 0", "488 KiB 19.2 5"]),
+    ("all", "allocated % blocks at end temporary name",
+     ["14.1 MiB 84.6 20,848", "1.43 MiB 8.6 15", "684 KiB 4.0 7", "488 KiB 2.9 5"]),
+    ("temporary", "temporary % blocks at end allocated name", ["7.63 MiB 100.0 800", "0 0", "0 0", "0 0"]),
+    ("peak", "peak % blocks at end allocated temporary name",
+     ["5.53 MiB 55.2 10,048", "1.43 MiB 14.3 15", "684 KiB 6.7 7", "2.38 MiB 23.8 25"]),
+])
+def test_threads_are_of_the_instant_asked_for(recording, at, head, rows):
+    lines = [" ".join(line.split()) for line in body(run("--memory=threads", "--at", at, recording))]
+    assert lines[0] == "process thread " + head
+    for line, ids, row in zip(lines[1:], ("100 100", "100 101", "100 102", "200 200"), rows, strict=True):
+        assert line.startswith(f"{ids} {row} "), line
+
+
+def test_processes_are_of_the_instant_asked_for(recording):
+    lines = [" ".join(line.split()) for line in body(run("--memory=processes", "--at", "end", recording))]
+    assert lines[0] == "process parent at end % blocks allocated temporary Fathom command"
+    assert lines[1].startswith("100 2.00 MiB 80.8 1,020 ") and lines[2].startswith("200 100 488 KiB 19.2 5 ")
+
+
 def test_statistics(recording):
     page = as_json("--memory=stats", "--process", "100", recording)
     assert page["at"] == "all"

@@ -1,6 +1,6 @@
 /*
- * Memory by thread and by process, one line each. What a thread has at the peak is what it had when
- * its process had most.
+ * Memory by thread and by process, one line each, at the instant that the report is of. What a thread
+ * has at the peak is what it had when its process had most.
  */
 #include "base/memory.h"
 #include "show/report/branch.h"
@@ -34,38 +34,67 @@ int64_t *fm_memory_of_processes_new(const struct fm_profile *p)
     return numbers;
 }
 
-/* Of the peak, or of the time that was asked for. */
-static const struct fm_instant_info *instant_of(const struct fm_report *r)
+/* What stands behind the instant that the report is of, unless it is of just that. */
+static const struct other {
+    const char *title;
+    enum fm_metric bytes;
+    bool optional;
+} others[] = {
+    { "at end", FM_METRIC_LEAKED, false },
+    { "allocated", FM_METRIC_ALLOCATED, false },
+    { "temporary", FM_METRIC_TEMPORARY, true },
+};
+
+static bool is_other(const struct fm_report *r, size_t i)
 {
-    bool time = r->memory.at == &fm_instants[FM_AT_TIME];
-    return time ? r->memory.at : &fm_instants[FM_AT_PEAK];
+    return others[i].bytes != r->memory.at->bytes;
+}
+
+static const char *title_of(const struct fm_report *r)
+{
+    for (size_t i = 0; i < FM_COUNT(others); i++)
+        if (!is_other(r, i))
+            return others[i].title;
+    return fm_metric_name(r->memory.at->bytes);
 }
 
 /* Bytes at that instant and their share, then blocks, and what else is known. */
 static void add_columns(struct fm_table *t, const struct fm_report *r)
 {
-    fm_table_column(t, fm_metric_name(instant_of(r)->bytes), FM_TABLE_RIGHT);
-    fm_memory_error_column(t, r->p, instant_of(r)->bytes);
+    fm_table_column(t, title_of(r), FM_TABLE_RIGHT);
+    fm_memory_error_column(t, r->p, r->memory.at->bytes);
     fm_table_column(t, "%", FM_TABLE_RIGHT);
     fm_table_column(t, "blocks", FM_TABLE_RIGHT);
-    fm_table_column(t, "at end", FM_TABLE_RIGHT);
-    fm_table_column(t, "allocated", FM_TABLE_RIGHT);
-    fm_table_column(t, "temporary", FM_TABLE_OPTIONAL);
+    for (size_t i = 0; i < FM_COUNT(others); i++)
+        if (is_other(r, i))
+            fm_table_column(t, others[i].title,
+                            others[i].optional ? FM_TABLE_OPTIONAL : FM_TABLE_RIGHT);
 }
 
 static void add_numbers(struct fm_table *t, const struct fm_report *r, const int64_t *numbers,
                         int64_t all)
 {
     char text[FM_NUMBER_BYTES];
-    int64_t peak = numbers[instant_of(r)->bytes];
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, peak));
-    fm_memory_error_cell(t, r->p, instant_of(r)->bytes, numbers);
-    fm_table_cell(t, fm_color_heat((double)peak, (double)all),
-                  fm_number_percent(text, (double)peak, (double)all));
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, numbers[instant_of(r)->blocks]));
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_LEAKED]));
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_ALLOCATED]));
-    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[FM_METRIC_TEMPORARY]));
+    int64_t bytes = numbers[r->memory.at->bytes];
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, bytes));
+    fm_memory_error_cell(t, r->p, r->memory.at->bytes, numbers);
+    fm_table_cell(t, fm_color_heat((double)bytes, (double)all),
+                  fm_number_percent(text, (double)bytes, (double)all));
+    fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, numbers[r->memory.at->blocks]));
+    for (size_t i = 0; i < FM_COUNT(others); i++)
+        if (is_other(r, i))
+            fm_table_cell(t, FM_COLOR_NONE, fm_number_bytes(text, numbers[others[i].bytes]));
+}
+
+/* The cells of a process whose memory was not recorded. */
+static void add_none(struct fm_table *t, const struct fm_report *r)
+{
+    fm_table_cell(t, FM_COLOR_WARN, "none");
+    for (int k = fm_memory_has_error(r->p, r->memory.at->bytes) ? -1 : 0; k < 2; k++)
+        fm_table_cell(t, FM_COLOR_NONE, "");
+    for (size_t i = 0; i < FM_COUNT(others); i++)
+        if (is_other(r, i))
+            fm_table_cell(t, FM_COLOR_NONE, "");
 }
 
 static void add_id(struct fm_table *t, enum fm_color color, uint32_t id)
@@ -79,7 +108,7 @@ void fm_report_memory_threads(const struct fm_report *r)
 {
     const struct fm_profile *p = r->p;
     struct fm_table t;
-    int64_t all = fm_memory_sums_of(r).all[instant_of(r)->bytes];
+    int64_t all = fm_memory_sums_of(r).all[r->memory.at->bytes];
     fm_autofree int64_t *numbers = fm_memory_of_threads_new(p);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
@@ -104,8 +133,9 @@ void fm_report_memory_processes(const struct fm_report *r)
     const struct fm_profile *p = r->p;
     struct fm_table t;
     char text[FM_NUMBER_BYTES];
-    int64_t all = fm_memory_sums_of(r).all[instant_of(r)->bytes];
-    bool together = p->columns[FM_METRIC_TOGETHER].data;
+    int64_t all = fm_memory_sums_of(r).all[r->memory.at->bytes];
+    bool together =
+        p->columns[FM_METRIC_TOGETHER].data && r->memory.at != &fm_instants[FM_AT_TOGETHER];
     fm_autofree int64_t *numbers = fm_memory_of_processes_new(p);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "process", FM_TABLE_RIGHT);
@@ -127,9 +157,7 @@ void fm_report_memory_processes(const struct fm_report *r)
         if (process->memory) {
             add_numbers(&t, r, numbers + (size_t)i * FM_METRIC_COUNT, all);
         } else {
-            fm_table_cell(&t, FM_COLOR_WARN, "none");
-            for (int k = fm_memory_has_error(p, instant_of(r)->bytes) ? -1 : 0; k < 5; k++)
-                fm_table_cell(&t, FM_COLOR_NONE, "");
+            add_none(&t, r);
         }
         fm_table_cell(&t, FM_COLOR_DIM, fm_number_bytes(text, (int64_t)process->memory_own_bytes));
         uint32_t command = process->command ? process->command : process->exe;
