@@ -2,7 +2,8 @@
 
 The numbers are those of ``fathom run --memory``: exact (with ``--memory=sampled`` estimates, which say
 so), and kept by the heap library anyway, so that asking for them stops nothing. They come as bytes that are taken apart when something is asked of
-them, and that are not counted themselves: a snapshot that is kept does not show in the next one.
+them, and that are not counted themselves: of a snapshot that is kept the next one has but the object
+around them.
 """
 
 import io

@@ -50,7 +50,7 @@ static int by_bytes(const void *a, const void *b)
 static void add_stack(struct fm_buffer *line, const struct fm_profile *p, uint32_t node)
 {
     if (p->nodes.data[node].parent == FM_NONE)
-        fm_buffer_add_text(line, "code that is not Python");
+        fm_buffer_add_text(line, "in no Python function");
     for (int depth = 0; depth < 4 && p->nodes.data[node].parent != FM_NONE; depth++) {
         const struct fm_node *n = &p->nodes.data[node];
         const struct fm_function *f = &p->functions.data[n->func];

@@ -39,7 +39,7 @@ static const char help[] =
     "                  malloc (the C library's alone; costs less), events (all, and every change\n"
     "                  over time is kept; costs more), or sampled[:SIZE]: one block in\n"
     "                  SIZE bytes (64K), for little; numbers are estimates, with their errors\n"
-    "  --seed N        with --memory=sampled: the same blocks each time\n"
+    "  --seed N        with --memory=sampled: the same blocks each time; N from 1 on\n"
     "  --types         with --memory: also of which types the objects are (CPython 3.13 and later)\n"
     "  --fail-above SIZE   with --memory: status 17 if a process had more at its peak; 200M, 1.5G\n"
     "  --limit SIZE    with --memory: end the program when its processes have more allocated; status 21\n"
