@@ -19,6 +19,7 @@
 #include "commands/join.h"
 #include "commands/redact.h"
 #include "commands/run/output.h"
+#include "commands/run/samples.h"
 #include "commands/verb.h"
 #include "show/report/summary.h"
 #include "watch/memory/together.h"
@@ -120,7 +121,17 @@ static struct fm_profile *make_facts(const struct attach_memory *a)
 {
     struct fm_profile *p = fm_facts_of_watching("attach", a->options->pid);
     fm_profile_fact(p, "collectors", "memory");
+    fm_profile_fact(p, "command", a->command ? a->command : "");
+    if (a->options->redact)
+        fm_redact(p);
     return p;
+}
+
+/* For whoever finds the folder without a recording. */
+static void keep_facts(const struct attach_memory *a)
+{
+    fm_autofree char *path = fm_path_join(a->folder.path, FM_RUN_FACTS_FILE);
+    fm_profile_write(a->facts, path, NULL, true, NULL); /* can do without */
 }
 
 static int prepare(struct attach_memory *a, struct fm_error *err)
@@ -140,6 +151,7 @@ static int prepare(struct attach_memory *a, struct fm_error *err)
         return err->status;
     a->facts = make_facts(a);
     fm_profile_fact(a->facts, "live", a->folder.path);
+    keep_facts(a);
     act_as_self();
     int rc = fm_run_output_open(&a->output, a->options->output, a->options->force, &names, a->facts,
                                 err);

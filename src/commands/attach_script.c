@@ -206,6 +206,9 @@ int fm_attach_script_begin(const struct fm_attach_script *s, uint64_t limit_ns,
         came = await(&waiting, fd, NULL, LAST_NS, answer, err);
     }
     close(fd);
+    unlink(path); /* nothing but what belongs to a run stays in the folder, whoever finds it */
+    remove_file(s, PIPE_NAME);
+    remove_file(s, TOKEN_NAME);
     if (came == 1)
         return judge(s, answer, err);
     if (came == 0)

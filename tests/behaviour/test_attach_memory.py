@@ -350,6 +350,24 @@ print("bye")
         t.err.close()
 
 
+def test_what_a_killed_fathom_leaves(target):
+    t = target("""
+await_file("go")
+kept = load()
+print("bye")
+""")
+    attached = t.attach()
+    attached.kill()
+    attached.communicate(timeout=TIMEOUT)
+    t.touch("go")
+    assert t.end() == (0, "bye\n", "")
+    run_folder, = t.stores.iterdir()
+    doctor = fathom("doctor", env=t._env()).stdout
+    assert any(str(run_folder) in line and "program.py" in line for line in doctor.splitlines()), doctor
+    assert fathom("merge", "out.fathom", "-o", "merged.fathom", cwd=t.folder).returncode == 0
+    assert t.rows("merged.fathom")["load"]["allocated_bytes"] == loaded((50, 10_000)) and t.left() == []
+
+
 # ---------------------------------------------------------------- when it cannot be
 
 def test_recorded_already(target):
