@@ -104,6 +104,47 @@ def test_all_processes_together(python, tmp_path):
     assert launch.plain("pgrep", "-f", str(tmp_path / "app.py")).stdout == ""  # nobody is left
 
 
+SAID = re.compile(r"it had ([\d.]+) MiB allocated, more than its limit of ([\d.]+) MiB, when process (\d+) asked for more; "
+                  r"(?:it went on to ([\d.]+) MiB, )?most of it by\n")
+
+
+def test_who_goes_on_has_a_later_peak(python, tmp_path):
+    """What is listed adds up to what is told, and each of three alike is named."""
+    code = textwrap.dedent("""
+        import os, signal, time
+        signal.signal(signal.SIGTERM, lambda number, frame: None)
+        def go():
+            keep = []
+            for _ in range(40):
+                keep.append(bytearray(1_000_000))
+                time.sleep(0.003)
+            time.sleep(1)
+        for _ in range(3):
+            if not os.fork():
+                go()
+                os._exit(0)
+        try:
+            while True: os.wait()
+        except ChildProcessError: pass
+    """)
+    done, report = ended(tmp_path, python, code, "--limit", "60M")
+    assert done.returncode == 21, done.stderr
+    had, limit, _, peak = map(float, SAID.search(done.stderr).groups())
+    assert 60 == limit < had < 65 < peak and abs(peak - report["memory"]["together_bytes"] / 2**20) < 0.6
+    listed = re.findall(r"([\d.]+) MiB  process (\d+): go \(app.py:7\)", done.stderr)
+    assert len({pid for _, pid in listed}) == 3, done.stderr
+    assert had < sum(float(size) for size, _ in listed) <= peak + 0.6
+
+
+def test_what_ends_at_once_has_one_figure(python, tmp_path):
+    """And it is told apart from the limit, which it is just above."""
+    code = "keep = []\nwhile True:\n    keep.append(bytearray(100_000))"
+    done, _ = ended(tmp_path, python, code, "--limit", "100M")
+    had, limit, _, peak = SAID.search(done.stderr).groups()
+    assert peak is None and "process" not in done.stderr.split("most of it by")[1]
+    assert float(limit) == 100 < float(had) < 100.2
+
+
 def test_below_it_nothing_happens(python, tmp_path):
     done, report = ended(tmp_path, python, "x = bytearray(40_000_000)\nraise SystemExit(5)", "--limit", "60M")
     assert (done.returncode, done.stderr) == (5, "")

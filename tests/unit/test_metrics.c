@@ -72,6 +72,27 @@ static void numbers_have_units(void **test_state)
     assert_string_equal(fm_number_of(text, FM_UNIT_BYTES, -(300 << 20)), "-300 MiB");
 }
 
+static void sizes_are_told_apart(void **test_state)
+{
+    static const struct {
+        int64_t a, b;
+        const char *text_a, *text_b;
+    } cases[] = {
+        { 100 << 20, 120 << 20, "100 MiB", "120 MiB" },
+        { 100 << 20, 100 << 20, "100 MiB", "100 MiB" },
+        { (100 << 20) + (205 << 10), 100 << 20, "100.2 MiB", "100.0 MiB" },
+        { (5 << 20) + 1024, 5 << 20, "5.001 MiB", "5.000 MiB" },
+        { (100 << 20) + 1, 100 << 20, "104,857,601 B", "104,857,600 B" },
+    };
+    (void)test_state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char a[FM_NUMBER_BYTES], b[FM_NUMBER_BYTES];
+        fm_number_bytes_apart(a, cases[i].a, b, cases[i].b);
+        assert_string_equal(a, cases[i].text_a);
+        assert_string_equal(b, cases[i].text_b);
+    }
+}
+
 /* main 10 ms, 2 calls, 1 resume → f 4 ms, 3 calls */
 static void calls_take_the_place_of_time(void **test_state)
 {
@@ -112,11 +133,9 @@ static void calls_take_the_place_of_time(void **test_state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_unique),
-        cmocka_unit_test(states_can_be_told_apart),
-        cmocka_unit_test(numbers_combine),
-        cmocka_unit_test(numbers_have_units),
-        cmocka_unit_test(calls_take_the_place_of_time),
+        cmocka_unit_test(names_are_unique),     cmocka_unit_test(states_can_be_told_apart),
+        cmocka_unit_test(numbers_combine),      cmocka_unit_test(numbers_have_units),
+        cmocka_unit_test(sizes_are_told_apart), cmocka_unit_test(calls_take_the_place_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

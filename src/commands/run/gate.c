@@ -62,24 +62,47 @@ static void add_stack(struct fm_buffer *line, const struct fm_profile *p, uint32
     }
 }
 
+static enum fm_metric guilty_metric(const struct fm_profile *p, uint32_t process)
+{
+    bool together = process == FM_NONE && p->columns[FM_METRIC_TOGETHER].data;
+    return together ? FM_METRIC_TOGETHER : FM_METRIC_PEAK;
+}
+
+int64_t fm_run_gate_sum(const struct fm_profile *p, uint32_t process)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < p->nodes.len; i++)
+        if (process == FM_NONE || process_of(p, i) == process)
+            sum = fm_sum(sum, fm_profile_value(p, guilty_metric(p, process), i));
+    return sum;
+}
+
+static void name_one(const struct fm_profile *p, const struct guilty *one, bool which)
+{
+    fm_autobuffer line = FM_BUFFER_INIT;
+    char number[FM_NUMBER_BYTES];
+    fm_buffer_addf(&line, "%10s  ", fm_number_bytes(number, one->bytes));
+    if (which)
+        fm_buffer_addf(&line, "process %u: ", p->processes.data[process_of(p, one->node)].pid);
+    add_stack(&line, p, one->node);
+    fm_clean_say(stderr, "%s", line.data);
+}
+
 void fm_run_gate_name_guilty(const struct fm_profile *p, uint32_t process)
 {
     FM_VEC(struct guilty) all = { 0 };
-    bool together = process == FM_NONE && p->columns[FM_METRIC_TOGETHER].data;
+    bool several = false;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
-        int64_t bytes = fm_profile_value(p, together ? FM_METRIC_TOGETHER : FM_METRIC_PEAK, i);
+        int64_t bytes = fm_profile_value(p, guilty_metric(p, process), i);
         if (bytes > 0 && (process == FM_NONE || process_of(p, i) == process))
             fm_vec_push(&all, ((struct guilty){ i, bytes }));
     }
     if (all.len)
         qsort(all.data, all.len, sizeof *all.data, by_bytes);
-    for (size_t i = 0; i < all.len && i < GUILTY; i++) {
-        fm_autobuffer line = FM_BUFFER_INIT;
-        char number[FM_NUMBER_BYTES];
-        fm_buffer_addf(&line, "%10s  ", fm_number_bytes(number, all.data[i].bytes));
-        add_stack(&line, p, all.data[i].node);
-        fm_clean_say(stderr, "%s", line.data);
-    }
+    for (size_t i = 1; i < all.len; i++)
+        several |= process_of(p, all.data[i].node) != process_of(p, all.data[0].node);
+    for (size_t i = 0; i < all.len && i < GUILTY; i++)
+        name_one(p, &all.data[i], several);
     fm_vec_release(&all);
 }
 
@@ -96,10 +119,10 @@ int fm_run_gate(const struct fm_profile *p, int64_t limit)
     if (peaks[worst] <= limit)
         return 0;
     char peak[FM_NUMBER_BYTES], most[FM_NUMBER_BYTES];
+    fm_number_bytes_apart(peak, peaks[worst], most, limit);
     fm_clean_say(stderr,
                  "fathom run: process %u had %s of memory at its peak, more than %s; most of it by",
-                 p->processes.data[worst].pid, fm_number_bytes(peak, peaks[worst]),
-                 fm_number_bytes(most, limit));
+                 p->processes.data[worst].pid, peak, most);
     fm_run_gate_name_guilty(p, worst);
     return fm_status_exit(FM_OVER_LIMIT);
 }

@@ -15,6 +15,9 @@ int fm_run_gate_parse(int64_t *ret_bytes, const char *text, struct fm_error *err
 /* The contexts that held most at the peak of a process, on stderr; FM_NONE: of all together. */
 void fm_run_gate_name_guilty(const struct fm_profile *p, uint32_t process);
 
+/* What all of those held, of which the most is named. */
+int64_t fm_run_gate_sum(const struct fm_profile *p, uint32_t process);
+
 /* 0, or the exit status of a run that needed more than `limit`. */
 int fm_run_gate(const struct fm_profile *p, int64_t limit);
 

@@ -1,6 +1,8 @@
 /* The end of a run that needs too much; see limit.h. */
 #include "commands/run/limit.h"
 
+#include <string.h>
+
 #include "base/clean.h"
 #include "base/clock.h"
 #include "commands/run/gate.h"
@@ -53,21 +55,27 @@ void fm_run_limit_note(const struct fm_run_limit *limit, struct fm_profile *p)
     for (uint32_t i = 0; i < p->processes.len; i++)
         if (p->processes.data[i].pid == limit->pid && p->processes.data[i].memory)
             process = i;
+    fm_number_bytes_apart(had, limit->had, most, limit->bytes);
     snprintf(text, sizeof text,
-             "the run was ended here: it had %s allocated, more than its limit of %s",
-             fm_number_bytes(had, limit->had), fm_number_bytes(most, limit->bytes));
+             "the run was ended here: it had %s allocated, more than its limit of %s", had, most);
     fm_profile_note(p, process, "limit", 1, text);
 }
 
 int fm_run_limit_report(const struct fm_run_limit *limit, const struct fm_profile *p)
 {
-    char had[FM_NUMBER_BYTES], most[FM_NUMBER_BYTES];
+    char had[FM_NUMBER_BYTES], most[FM_NUMBER_BYTES], peak[FM_NUMBER_BYTES], more[96] = "";
     if (!limit->passed_ns)
         return 0;
+    /* Who does not end at once may go on allocating, and what is listed is of the peak. */
+    int64_t sum = fm_run_gate_sum(p, FM_NONE);
+    fm_number_bytes(peak, sum);
+    if (sum > limit->had && strcmp(peak, fm_number_bytes(had, limit->had)) != 0)
+        snprintf(more, sizeof more, "it went on to %s, ", peak);
+    fm_number_bytes_apart(had, limit->had, most, limit->bytes);
     fm_clean_say(stderr,
                  "fathom run: the run was ended: it had %s allocated, more than its limit of %s, "
-                 "when process %u asked for more; most of it by",
-                 fm_number_bytes(had, limit->had), fm_number_bytes(most, limit->bytes), limit->pid);
+                 "when process %u asked for more; %smost of it by",
+                 had, most, limit->pid, more);
     fm_run_gate_name_guilty(p, FM_NONE);
     return fm_status_exit(FM_ENDED);
 }

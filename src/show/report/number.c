@@ -7,6 +7,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#define APART_DIGITS 3 /* more than usual; what is closer is told in bytes */
+
 char *fm_number_time(char *out, int64_t ns)
 {
     /* Below one of these, that many digits behind the point, in that unit: 3 to 4 digits in all. */
@@ -40,7 +42,8 @@ char *fm_number_time(char *out, int64_t ns)
     return out;
 }
 
-char *fm_number_bytes(char *out, int64_t bytes)
+/* With so many digits behind the point more than usual. */
+static char *print_bytes(char *out, int64_t bytes, int more)
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
     double value = (double)bytes, size = fabs(value);
@@ -49,9 +52,27 @@ char *fm_number_bytes(char *out, int64_t bytes)
         return memcpy(out, "0", sizeof "0");
     for (; unit + 1 < sizeof units / sizeof units[0] && size >= 999.5; unit++, value /= 1024)
         size /= 1024;
-    int digits = !unit || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+    int digits = !unit ? 0 : more + (size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
     snprintf(out, FM_NUMBER_BYTES, "%.*f %s", digits, value, units[unit]);
     return out;
+}
+
+char *fm_number_bytes(char *out, int64_t bytes)
+{
+    return print_bytes(out, bytes, 0);
+}
+
+void fm_number_bytes_apart(char *out, int64_t bytes, char *out_other, int64_t other)
+{
+    for (int more = 0; more <= APART_DIGITS; more++) {
+        print_bytes(out, bytes, more);
+        print_bytes(out_other, other, more);
+        if (bytes == other || strcmp(out, out_other) != 0)
+            return;
+    }
+    char count[FM_NUMBER_BYTES];
+    snprintf(out, FM_NUMBER_BYTES, "%.40s B", fm_number_count(count, bytes));
+    snprintf(out_other, FM_NUMBER_BYTES, "%.40s B", fm_number_count(count, other));
 }
 
 char *fm_number_count(char *out, int64_t count)

@@ -16,6 +16,10 @@ char *fm_number_time(char *out, int64_t ns);
 /* "3.40 MiB", "512 B"; "0" for nothing. */
 char *fm_number_bytes(char *out, int64_t bytes);
 
+/* Two of them to be compared: with as many more digits as it takes to tell them apart, "100.2 MiB" and
+ * "100.0 MiB"; in the end "104,857,601 B". */
+void fm_number_bytes_apart(char *out, int64_t bytes, char *out_other, int64_t other);
+
 /* "12,345". */
 char *fm_number_count(char *out, int64_t count);
 
