@@ -23,4 +23,5 @@ def test_the_program_has_its_text_and_libraries_have_none(python, tmp_path):
     script.unlink()  # what is shown now is from the recording
     shown = launch.fathom("report", "--memory=lines", output)
     assert "# text of the program" in shown.stdout, shown.stderr
-    assert output.stat().st_size < 80_000  # with the text of all that was imported it has more than twice that
+    # With the text of all that was imported it has more than 160,000. What was sampled on a busy machine has its text, too.
+    assert output.stat().st_size < 130_000

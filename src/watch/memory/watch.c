@@ -95,6 +95,19 @@ static void end_past(struct memory_watched *watched)
 }
 
 /* The store "PID.N.heap" is there: of a new process, or of what a known one executed. */
+/* A process that was over before it could be looked at: what it had is gone, too. */
+static void bury_unseen(const struct fm_memory_watch *w, pid_t pid, const char *name)
+{
+    if (kill(pid, 0) == 0 || errno != ESRCH)
+        return;
+    fm_autofree char *path = fm_path_join(w->folder, name);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    fm_together_bury(w->folder, fd);
+    close(fd);
+}
+
 static void see_store(struct fm_memory_watch *w, const char *name)
 {
     int pid, end = 0;
@@ -105,6 +118,8 @@ static void see_store(struct fm_memory_watch *w, const char *name)
     struct fm_process_kin kin = { 0 };
     fm_process_kin(&kin, pid);
     struct memory_watched *watched = add(w, pid, kin.parent);
+    if (!watched)
+        bury_unseen(w, pid, name);
     if (!watched || (watched->heap >= 0 && number <= watched->heap_number))
         return;
     fm_autofree char *path = fm_path_join(w->folder, name);
