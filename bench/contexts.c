@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 #include "record/model/profile.h"
 
 #define FUNCTIONS 5000

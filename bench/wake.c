@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "watch/os/seat.h"
+#include "watch/os/still/seat.h"
 
 #define FOLLOW 64 /* wakes after which to see where the program is */
 

@@ -10,7 +10,7 @@
 #include "commands/redact.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
-#include "record/model/weigh.h"
+#include "record/model/derive/weigh.h"
 
 static const char help_start[] =
     "Usage: fathom convert [OPTION…] FILE… -o OUT\n"

@@ -1,5 +1,5 @@
 /*
- * `fathom diff`: opens two recordings of any kind, compares them (src/show/report/diff.h), and says if what was
+ * `fathom diff`: opens two recordings of any kind, compares them (src/show/report/diff/diff.h), and says if what was
  * measured grew by more than it may.
  */
 #include <errno.h>
@@ -10,12 +10,12 @@
 
 #include "base/memory.h"
 #include "commands/inputs.h"
-#include "commands/report_moment.h"
+#include "commands/report/report_moment.h"
 #include "commands/verb.h"
-#include "record/model/edit.h"
-#include "record/model/shed.h"
-#include "show/report/diff.h"
-#include "show/report/linetable.h"
+#include "record/model/derive/edit.h"
+#include "record/model/derive/shed.h"
+#include "show/report/diff/diff.h"
+#include "show/report/lines/linetable.h"
 #include "show/report/number.h"
 
 static const char help[] =

@@ -7,7 +7,7 @@
 #include "base/clean.h"
 #include "base/memory.h"
 #include "record/formats/format.h"
-#include "record/model/edit.h"
+#include "record/model/derive/edit.h"
 
 /* A file and what is made of it take about this many times its size. */
 #define MEMORY_PER_BYTE 4

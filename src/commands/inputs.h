@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 #include "record/model/profile.h"
 
 /* Open the NULL-terminated `files` and add them up. pstats adds the files behind the first from the

@@ -26,9 +26,9 @@
 #include "record/capture/live_slices.h"
 #include "record/formats/format.h"
 #include "record/formats/sources.h"
-#include "record/model/join_samples.h"
-#include "record/model/live.h"
-#include "record/model/live_heap.h"
+#include "record/model/derive/join_samples.h"
+#include "record/model/live/live.h"
+#include "record/model/live/live_heap.h"
 #include "watch/os/path.h"
 
 #define UNPROFILED_MAX_BYTES 65536

@@ -18,9 +18,9 @@
 #include "commands/run/samples.h"
 #include "commands/verb.h"
 #include "record/formats/format.h"
-#include "record/model/recorder.h"
-#include "watch/os/leftovers.h"
+#include "record/model/file/recorder.h"
 #include "watch/os/path.h"
+#include "watch/os/run/leftovers.h"
 
 static const char help[] =
     "Usage: fathom merge [OPTION…] FILE… -o ALL\n"

@@ -34,7 +34,7 @@ WITHOUT_BASE = {"target/preload"}
 EXCEPTIONS = {
     ("target/library/library.c", "target/agent/bridge_abi.h"),  # what it exports, as the agent sees it
     ("target/agent/heap.c", "target/heap/layout.h"),  # what it tells the heap library
-    ("target/agent/line_memory.h", "target/heap/layout.h"),  # … and what that tells it
+    ("target/agent/lines/line_memory.h", "target/heap/layout.h"),  # … and what that tells it
 }
 # What runs in a program may take from a folder: the layout of its store, not the reader of files.
 TARGET_CAPTURE = {"target/agent": {"record/capture/live.h"}, "target/heap": {"record/capture/live_heap.h", "record/capture/live_events.h"}}

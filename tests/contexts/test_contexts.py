@@ -40,7 +40,7 @@ def libraries(tmp_path_factory):
     folder = tmp_path_factory.mktemp("verifying")
     for path in heap_stores.LIBRARIES.glob("*.so"):
         (folder / path.name).symlink_to(path)
-    sources = [path for path in sorted((REPO / "src/target/heap").glob("*.c"))
+    sources = [path for path in sorted((REPO / "src/target/heap").rglob("*.c"))
                if path.name != "context.c"]
     (folder / "libfathom_heap.so").unlink()
     subprocess.run(["cc", "-std=gnu11", "-O1", "-g", "-fPIC", "-shared", "-fvisibility=hidden",

@@ -5,7 +5,7 @@
  */
 #define fm_context_account   unchecked_account
 #define fm_context_account_c unchecked_account_c
-#include "target/heap/context.c"
+#include "target/heap/contexts/context.c"
 #undef fm_context_account
 #undef fm_context_account_c
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "record/formats/format.h"
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 
 static void check(const struct fm_profile *p)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "watch/cpython/runtime.h"
-#include "watch/os/corefile.h"
+#include "watch/os/remote/corefile.h"
 
 /* Read around both ends of every mapping; what is returned must be what was asked for, or an
  * error. */

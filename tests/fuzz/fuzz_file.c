@@ -13,9 +13,9 @@
 #include "base/crc32c.h"
 #include "base/memory.h"
 #include "record/capture/format.h"
-#include "record/model/edit.h"
-#include "record/model/file.h"
-#include "record/model/flat.h"
+#include "record/model/derive/edit.h"
+#include "record/model/derive/flat.h"
+#include "record/model/file/file.h"
 
 static void put_u32(struct fm_buffer *b, uint32_t value)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "record/formats/format.h"
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 
 static inline void fuzz_check_profile(const struct fm_profile *p)
 {

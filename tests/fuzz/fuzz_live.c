@@ -7,8 +7,8 @@
 #include "../unit/live_store.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "record/model/flat.h"
-#include "record/model/live.h"
+#include "record/model/derive/flat.h"
+#include "record/model/live/live.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "record/capture/live_heap.h"
 #include "record/capture/live_slices.h"
-#include "record/model/flat.h"
-#include "record/model/live_heap.h"
+#include "record/model/derive/flat.h"
+#include "record/model/live/live_heap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "fuzz_format.h"
-#include "record/formats/pprof.h"
+#include "record/formats/stacks/pprof.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

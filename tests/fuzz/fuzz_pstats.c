@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "record/formats/format.h"
-#include "record/formats/pstats.h"
+#include "record/formats/python/pstats.h"
 #include "show/report/report.h"
 
 static void show(const struct fm_profile *p, const struct fm_flat *flat, bool classic)

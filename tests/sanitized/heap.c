@@ -6,8 +6,8 @@
  *     heap FOLDER MODE SEED: what is in the store at the end is compared with what was done, to the byte.
  */
 #define _GNU_SOURCE
-#include "target/heap/c_world.c"
-#include "target/heap/mappings.c"
+#include "target/heap/worlds/c_world.c"
+#include "target/heap/worlds/mappings.c"
 
 #include <assert.h>
 #include <pthread.h>

@@ -45,7 +45,7 @@ SHELLS = str(HERE.parent / "programs" / "shells.py")
 CHILDREN = str(HERE.parent / "programs" / "starts_children.py")
 RACES = str(HERE / "races.py")
 HOSTILE = HERE.parent / "programs" / "memory_hostile.py"
-HEAP = sorted((REPO / "src/target/heap").glob("*.c"))
+HEAP = sorted((REPO / "src/target/heap").rglob("*.c"))
 INCLUDED = ("c_world.c", "mappings.c")  # by heap.c, for what they keep to themselves
 HOOKS = ("malloc calloc realloc free memalign aligned_alloc posix_memalign valloc pvalloc reallocarray malloc_usable_size "
          "free_sized free_aligned_sized mmap mmap64 munmap mremap").split()

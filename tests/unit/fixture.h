@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 #include "record/model/profile.h"
 
 /* A Python function named `name` in app.py; the line follows from the name's first letter. */

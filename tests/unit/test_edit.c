@@ -1,7 +1,7 @@
 /* Fold, filter, root, merge and glob against trees worked out by hand. */
 #include "fixture.h"
 
-#include "record/model/edit.h"
+#include "record/model/derive/edit.h"
 
 static uint32_t root_of(const struct fm_profile *p)
 {

@@ -20,9 +20,9 @@
 #include "engine.h"
 #include "layers.h"
 #include "record/capture/format.h"
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 #include "scratch_file.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 #include "view.h"
 
 static struct fm_profile *example(void)
@@ -189,7 +189,7 @@ static void test_tables(void **state)
 }
 
 /* Calls and, beside them, a thread that was only sampled: its time is in the picture, as nobody else
- * has it, and not in tables, as in a report (model/flat.h).
+ * has it, and not in tables, as in a report (model/derive/flat.h).
  *
  *     MainThread   main 1×100 [95] → sleep 2×5 [5]
  *     tasks        job 0×40 [0] → sleep 0×40 [40], 4 samples

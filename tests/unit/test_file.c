@@ -11,7 +11,7 @@
 #include "record/capture/format.h"
 #include "record/capture/reader.h"
 #include "record/capture/writer.h"
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 #include "scratch_file.h"
 
 static uint8_t *save(const struct fm_profile *p, size_t *len)

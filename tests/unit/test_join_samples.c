@@ -1,7 +1,7 @@
 /* Samples combined with exact recordings of the same run; every expectation is worked out by hand. */
 #include "fixture.h"
 
-#include "record/model/join_samples.h"
+#include "record/model/derive/join_samples.h"
 
 #define MS 1000000
 

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/memory.h"
-#include "record/model/edit.h"
+#include "record/model/derive/edit.h"
 
 static struct fm_line *add(struct fm_profile *p, uint32_t process, const char *name, uint32_t line,
                            int64_t hits, int64_t total_ns)

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "live_store.h"
-#include "record/model/live.h"
+#include "record/model/live/live.h"
 
 static struct fm_profile *load(const struct fm_buffer *b, const struct fm_live_ending *ending)
 {

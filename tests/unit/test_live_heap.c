@@ -1,10 +1,10 @@
-/* Heap stores (model/live_heap.h): what is in one, and what a damaged one may do. */
+/* Heap stores (model/live/live_heap.h): what is in one, and what a damaged one may do. */
 #include "fixture.h"
 
 #include <stdlib.h>
 
 #include "heap_store.h"
-#include "record/model/live_heap.h"
+#include "record/model/live/live_heap.h"
 
 static struct fm_profile *load(const void *bytes, size_t len)
 {

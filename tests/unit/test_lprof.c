@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "record/formats/format.h"
-#include "record/formats/pickle.h"
+#include "record/formats/python/pickle.h"
 
 static const char *const one_class[] = { "m.C", NULL };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "record/model/weigh.h"
+#include "record/model/derive/weigh.h"
 #include "show/report/metric.h"
 #include "show/report/number.h"
 

@@ -21,14 +21,14 @@
 
 #include "base/library.h"
 #include "watch/cpython/marks.h"
-#include "watch/os/elf.h"
-#include "watch/os/exit_status.h"
-#include "watch/os/image.h"
-#include "watch/os/maps.h"
-#include "watch/os/newborn.h"
 #include "watch/os/procfs.h"
-#include "watch/os/remote.h"
-#include "watch/os/watch.h"
+#include "watch/os/remote/elf.h"
+#include "watch/os/remote/image.h"
+#include "watch/os/remote/maps.h"
+#include "watch/os/remote/remote.h"
+#include "watch/os/run/exit_status.h"
+#include "watch/os/run/newborn.h"
+#include "watch/os/run/watch.h"
 
 /* ---- maps ---- */
 

@@ -1,7 +1,7 @@
 /* Functions of two profiles, found again. */
 #include "fixture.h"
 
-#include "record/model/pairs.h"
+#include "record/model/derive/pairs.h"
 
 static uint32_t put(struct fm_profile *p, const char *name, const char *file, uint32_t line)
 {

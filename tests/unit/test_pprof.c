@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "record/formats/format.h"
-#include "record/formats/pprof.h"
-#include "record/model/weigh.h"
+#include "record/formats/stacks/pprof.h"
+#include "record/model/derive/weigh.h"
 
 /* ---- protobuf by hand ---- */
 

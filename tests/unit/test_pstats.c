@@ -5,8 +5,8 @@
 #include "fixture.h"
 
 #include "record/formats/format.h"
-#include "record/formats/marshal.h"
-#include "record/formats/pstats.h"
+#include "record/formats/python/marshal.h"
+#include "record/formats/python/pstats.h"
 
 /* ---- marshal ---- */
 

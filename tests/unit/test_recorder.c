@@ -8,9 +8,9 @@
 #include "record/capture/reader.h"
 #include "record/capture/rows.h"
 #include "record/capture/writer.h"
-#include "record/model/edit.h"
-#include "record/model/file.h"
-#include "record/model/recorder.h"
+#include "record/model/derive/edit.h"
+#include "record/model/file/file.h"
+#include "record/model/file/recorder.h"
 #include "scratch_file.h"
 
 /* ---- appending as things come ---- */

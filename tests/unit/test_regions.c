@@ -3,9 +3,9 @@
 
 #include "base/memory.h"
 #include "live_store.h"
-#include "record/model/edit.h"
-#include "record/model/file.h"
-#include "record/model/live.h"
+#include "record/model/derive/edit.h"
+#include "record/model/file/file.h"
+#include "record/model/live/live.h"
 #include "scratch_file.h"
 
 static struct fm_profile *load(struct fm_buffer *b)

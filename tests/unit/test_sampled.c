@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "record/model/metrics.h"
-#include "target/heap/sampled_account.h"
+#include "target/heap/sampled/sampled_account.h"
 
 /* ---- chance ---- */
 

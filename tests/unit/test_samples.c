@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "record/model/edit.h"
-#include "show/report/sampling.h"
+#include "record/model/derive/edit.h"
+#include "show/report/samples/sampling.h"
 
 /* A sampled process with one thread; gives the thread's root. */
 static uint32_t sampled_thread(struct fm_profile *p, uint32_t pid)

@@ -9,7 +9,7 @@
 #include "fixture.h"
 
 #include "base/memory.h"
-#include "record/model/shed.h"
+#include "record/model/derive/shed.h"
 
 static uint32_t at(struct fm_profile *p, uint32_t parent, const char *name, uint32_t line,
                    int64_t bytes)

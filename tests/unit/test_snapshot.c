@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "watch/os/snapshot.h"
+#include "watch/os/remote/snapshot.h"
 
 enum {
     PAGE = FM_SNAPSHOT_PAGE,

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-#include "record/model/sums.h"
+#include "record/model/derive/sums.h"
 
 enum { EVERYTHING, MAIN, F, G, THREAD, NAMES };
 

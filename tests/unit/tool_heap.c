@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "record/capture/live_heap.h"
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 
 #define MS  1000000
 #define MIB (1 << 20)

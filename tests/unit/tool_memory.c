@@ -28,7 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 
 #define MS 1000000
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 
 static int64_t one_of(enum fm_metric metric)
 {

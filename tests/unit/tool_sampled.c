@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 
 #define MS 1000000
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 #include "view.h"
 
 /* ---- metrics ---- */

@@ -6,7 +6,7 @@
  * has one id whatever recording or view it shows up in. A view is one recording (or two, to be
  * compared) shaped for showing: scope, folding, grouping. Its nodes are numbered so that the nodes
  * below v are v + 1 … end[v] − 1; hence "is below" and "outermost" need no stack. Numbers are the
- * model's (model/sums.h, model/flat.h), made when first asked for.
+ * model's (model/derive/sums.h, model/derive/flat.h), made when first asked for.
  *
  * They leave as doubles: exact up to 2^53 (104 days in ns), and what JavaScript has.
  * Results live in the engine until the next call. Everything that comes from a recording is
@@ -20,9 +20,9 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "base/vec.h"
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
+#include "record/model/derive/shape.h"
 #include "record/model/profile.h"
-#include "record/model/shape.h"
 
 #define FM_ENGINE_RECORDINGS 16
 #define FM_ENGINE_VIEWS      64

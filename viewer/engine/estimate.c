@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "engine.h"
-#include "record/model/label.h"
+#include "record/model/derive/label.h"
 
 #define SMALLEST_SHARE 1e-5
 #define MAX_NODES      200000u

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 #include "view.h"
 
 #define EXPORT(name) __attribute__((export_name(#name), used))

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "json.h"
-#include "record/model/pairs.h"
+#include "record/model/derive/pairs.h"
 
 /* ---- whose code ---- */
 

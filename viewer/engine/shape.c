@@ -1,11 +1,11 @@
 /*
  * The tree of a view: what the page asks for in words of the model. How trees are reshaped and combined
- * is model/shape.h's.
+ * is model/derive/shape.h's.
  */
 #include <string.h>
 
 #include "base/memory.h"
-#include "record/model/edit.h"
+#include "record/model/derive/edit.h"
 #include "view.h"
 
 static bool is_in_scope(const struct fm_view_options *o, const struct fm_profile *p,

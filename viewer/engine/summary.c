@@ -4,7 +4,7 @@
 #include "engine.h"
 #include "json.h"
 #include "record/capture/live_heap.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 
 #define MAX_WAITS   1000u   /* and spots: the longest */
 #define MAX_LISTED  100000u /* processes, threads, files, notes */

@@ -1,15 +1,15 @@
 /*
  * Tables over a view: functions, and calls between functions; see view.h.
  *
- * The numbers are those of the reports, as the same code makes both: model/sums.h adds up what is drawn,
- * by function and by call, and model/flat.h what a row shows beside it. A recording that came as a
+ * The numbers are those of the reports, as the same code makes both: model/derive/sums.h adds up what is drawn,
+ * by function and by call, and model/derive/flat.h what a row shows beside it. A recording that came as a
  * table is shown by that table, not by the tree that was estimated from it.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "record/model/label.h"
+#include "record/model/derive/label.h"
 #include "view.h"
 
 static double positive(int64_t value)

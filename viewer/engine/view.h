@@ -6,14 +6,14 @@
  * − 1.
  *  2. func[v] < number of functions of the engine when the view was made.
  *  3. total[v] >= the sum of the totals of v's children, and nothing is negative: pictures never
- * overflow (model/sums.h). A reversed view has these too, for the tables; its own tree is in
+ * overflow (model/derive/sums.h). A reversed view has these too, for the tables; its own tree is in
  * reversed.h.
  */
 #ifndef FM_ENGINE_VIEW_H
 #define FM_ENGINE_VIEW_H
 
 #include "engine.h"
-#include "record/model/sums.h"
+#include "record/model/derive/sums.h"
 
 /* What the page asks for; filled from text by fm_view_options_read (options.c). */
 struct fm_view_pattern {
@@ -39,7 +39,7 @@ void fm_view_options_release(struct fm_view_options *o);
 #define FM_VIEW_RECENT 3
 
 /* What tables have of time, where that is not what is drawn: threads that were only sampled beside
- * calls are in pictures, and tables leave their time out (model/flat.h). */
+ * calls are in pictures, and tables leave their time out (model/derive/flat.h). */
 enum { FM_VIEW_TABLE_TIME = FM_ENGINE_METRICS, FM_VIEW_METRICS };
 
 struct fm_view_side {

@@ -12,9 +12,9 @@
 #include "base/vec.h"
 #include "show/report/table.h"
 #include "watch/cpython/runtime.h"
-#include "watch/os/leftovers.h"
 #include "watch/os/permits.h"
 #include "watch/os/procfs.h"
+#include "watch/os/run/leftovers.h"
 
 enum fm_verdict {
     FM_VERDICT_WORKS,

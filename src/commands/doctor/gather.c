@@ -14,9 +14,9 @@
 #include <zstd.h>
 
 #include "commands/doctor/findings.h"
-#include "watch/os/elf.h"
 #include "watch/os/locate.h"
 #include "watch/os/path.h"
+#include "watch/os/remote/elf.h"
 
 #define PYTHONS_LIMIT   64
 #define PROCESSES_LIMIT 200

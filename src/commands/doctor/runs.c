@@ -1,4 +1,4 @@
-/* Folders of runs, for `fathom doctor`; see doctor.h and os/leftovers.h. */
+/* Folders of runs, for `fathom doctor`; see doctor.h and os/run/leftovers.h. */
 #include <stdlib.h>
 
 #include "commands/doctor/doctor.h"

@@ -12,7 +12,7 @@
 #include "watch/cpython/locks.h"
 #include "watch/cpython/runtime.h"
 #include "watch/cpython/tasks.h"
-#include "watch/os/corefile.h"
+#include "watch/os/remote/corefile.h"
 #include "watch/sampler/syscalls.h"
 
 #define FM_DUMP_LOCALS_FRAMES 50 /* of each thread, the newest */

@@ -7,7 +7,7 @@
 
 #include "commands/run/options.h"
 #include "watch/memory/watch.h"
-#include "watch/os/folder.h"
+#include "watch/os/run/folder.h"
 
 /* NULL if it was not asked for. */
 struct fm_memory_watch *fm_run_curve_start(const struct fm_run_options *options,

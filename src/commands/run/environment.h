@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "commands/run/options.h"
-#include "watch/os/folder.h"
+#include "watch/os/run/folder.h"
 
 struct fm_run_environment {
     char **entries;      /* NULL-terminated, for exec */

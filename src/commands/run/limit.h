@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "record/model/profile.h"
 #include "watch/memory/watch.h"
-#include "watch/os/watch.h"
+#include "watch/os/run/watch.h"
 
 struct fm_run_limit {
     int64_t bytes; /* 0: there is none */

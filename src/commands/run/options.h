@@ -20,7 +20,7 @@ struct fm_run_options {
     bool c_calls;         /* … and every C call */
     bool lines;           /* lines of the functions that `patterns` chooses */
     bool split_lines;     /* physical lines, not statements */
-    char patterns[1024];  /* separated by commas; see target/agent/choose.h */
+    char patterns[1024];  /* separated by commas; see target/agent/lines/choose.h */
     int64_t fail_above;   /* bytes that no process may have at its peak; 0: as many as it likes */
     int64_t limit;        /* bytes that all processes may have; then they are ended. 0: no limit */
     bool types;           /* … with the types of objects */

@@ -40,10 +40,10 @@
 #include "commands/verb.h"
 #include "show/report/summary.h"
 #include "watch/memory/together.h"
-#include "watch/os/folder.h"
 #include "watch/os/locate.h"
 #include "watch/os/path.h"
-#include "watch/os/spawn.h"
+#include "watch/os/run/folder.h"
+#include "watch/os/run/spawn.h"
 
 #define SUMMARY_ROWS   15
 #define MAX_UNPROFILED 5 /* named one by one */

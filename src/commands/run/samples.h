@@ -14,7 +14,7 @@
 
 #include "commands/save_times.h"
 #include "watch/memory/watch.h"
-#include "watch/os/folder.h"
+#include "watch/os/run/folder.h"
 #include "watch/sampler/sampler.h"
 
 #define FM_RUN_SAMPLES_FILE "samples.fathom"

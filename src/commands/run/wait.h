@@ -1,13 +1,13 @@
 /*
- * Waiting for a program and the processes below it; see os/relay.h and os/watch.h, which it joins.
+ * Waiting for a program and the processes below it; see os/run/relay.h and os/run/watch.h, which it joins.
  */
 #ifndef FM_COMMANDS_RUN_WAIT_H
 #define FM_COMMANDS_RUN_WAIT_H
 
 #include <sys/types.h>
 
-#include "watch/os/relay.h"
-#include "watch/os/watch.h"
+#include "watch/os/run/relay.h"
+#include "watch/os/run/watch.h"
 
 /* What the launcher has to do while it waits. */
 struct fm_run_meanwhile {

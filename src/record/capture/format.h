@@ -48,7 +48,7 @@ enum fm_codec { FM_CODEC_NONE = 0, FM_CODEC_ZSTD = 1 };
 enum fm_block_type {
     FM_BLOCK_STRINGS = 1,    /* first id, count, count × (length, bytes); "" is id 0, unwritten */
     FM_BLOCK_RUN = 2,        /* table: key str, value str; "command", "host", "live" … */
-    FM_BLOCK_PROCESSES = 3,  /* table: see model/process_columns.h */
+    FM_BLOCK_PROCESSES = 3,  /* table: see model/file/process_columns.h */
     FM_BLOCK_FUNCTIONS = 4,  /* table: kind, flags, line, name str, qualname str, file str, twin */
     FM_BLOCK_THREADS = 5,    /* table: process, tid, name str, start ns, end ns, CPU ns */
     FM_BLOCK_NODES = 6,      /* table: id − parent, function, line or 0; a root: 0, thread */

@@ -174,7 +174,7 @@ struct fm_live_line {
     uint64_t min_ticks, max_ticks;
     uint64_t suspended_ticks; /* a generator or coroutine waited here to be resumed */
     uint32_t active, owner;   /* the agent's own: activations on this line now, and whose */
-    /* Of memory (target/agent/line_memory.h): bytes; the heap after the last visit and the highest
+    /* Of memory (target/agent/lines/line_memory.h): bytes; the heap after the last visit and the highest
      * after any; the most that it stood above where a visit found it. */
     uint64_t allocated, freed;
     int64_t heap_after, heap_most, above_most;
@@ -184,7 +184,7 @@ struct fm_live_line {
 
 /*
  * A region of the program (fathom.region) below the one around it, over all threads of the process: its
- * visits that ended. Of memory see target/agent/regions.h. What is below itself counts once.
+ * visits that ended. Of memory see target/agent/regions/regions.h. What is below itself counts once.
  */
 struct fm_live_region {
     uint32_t id;

@@ -153,7 +153,7 @@ struct fm_heap_piece {
 };
 
 /* Of sampled blocks the worlds are two halves of all samples, and each finds a peak of its own, at which
- * the accounts of both note what they have (target/heap/sampled_account.h). */
+ * the accounts of both note what they have (target/heap/sampled/sampled_account.h). */
 struct fm_heap_half {
     int64_t peak;
     uint64_t variance; /* of what is alive, as in fm_heap_error */

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "record/capture/format.h"
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 
 static const struct fm_format *const formats[] = {
     &fm_format_pstats,

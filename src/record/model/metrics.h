@@ -6,7 +6,7 @@
  * The states of threads (model/states.h) are metrics too: the time a context spent in each. They
  * follow the list, in their own order.
  *
- * Add at the end of the list: the order is that of tables, and model/flat.h calls the first ones by
+ * Add at the end of the list: the order is that of tables, and model/derive/flat.h calls the first ones by
  * their names. A recording names its metrics, so names must stay, but numbers are this program's
  * alone. A metric that this version does not know is left out when read.
  */

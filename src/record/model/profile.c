@@ -13,7 +13,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 
 struct fm_function_index {
     uint32_t *table;

@@ -7,7 +7,7 @@
  * before its children, so one forward pass goes down every tree and one backward pass goes up.
  *
  * A profile read from a format without a tree (pstats) has no nodes; it carries a ready-made flat
- * table (`flat`) instead. fm_flat_new() in model/flat.h gives the table for both kinds.
+ * table (`flat`) instead. fm_flat_new() in model/derive/flat.h gives the table for both kinds.
  *
  * Order is deterministic: ids are given in order of appearance in the input.
  *

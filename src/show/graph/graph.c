@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
-#include "record/model/label.h"
+#include "record/model/derive/label.h"
 #include "show/graph/names.h"
 
 static void node_take(struct fm_graph_node *node, int side, const struct fm_flat_row *row)
@@ -25,7 +25,7 @@ static void edge_take(struct fm_graph_edge *edge, int side, int64_t total_ns, in
     edge->calls[side] = fm_sum(edge->calls[side], calls);
 }
 
-/* What is weighed need not be time: model/weigh.h. */
+/* What is weighed need not be time: model/derive/weigh.h. */
 static enum fm_unit unit_of(const struct fm_profile *p)
 {
     const char *unit = fm_profile_fact_get(p, "unit");

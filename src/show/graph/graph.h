@@ -2,7 +2,7 @@
  * The call graph of a profile: functions as nodes, caller and callee as edges, each with its share
  * of the whole; what is worth showing of it; and the same of two recordings side by side.
  *
- * Model. A graph is made of the flat table of a profile (model/flat.h) and refers to that profile,
+ * Model. A graph is made of the flat table of a profile (model/derive/flat.h) and refers to that profile,
  * which must outlive it. Numbers are kept as they were recorded, shares are computed from them: a
  * total is a share of the longer of the sum of all self times and the longest total, a self time is
  * a share of the sum of all self times. These are gprof2dot's shares of a pstats file. They are not
@@ -21,7 +21,7 @@
 #define FM_GRAPH_GRAPH_H
 
 #include "base/error.h"
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 
 #define FM_GRAPH_SIDES 2
 

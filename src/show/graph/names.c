@@ -5,8 +5,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "record/model/edit.h"
-#include "record/model/label.h"
+#include "record/model/derive/edit.h"
+#include "record/model/derive/label.h"
 
 /* Longer names are shown cut anyway, and are left as they are. */
 #define STRIP_BYTES_MAX 16384

@@ -5,7 +5,7 @@
 #ifndef FM_REPORT_BRANCH_H
 #define FM_REPORT_BRANCH_H
 
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 #include "show/report/metric.h"
 
 struct fm_branches {

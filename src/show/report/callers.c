@@ -3,7 +3,7 @@
  * Shares are of the function's own total: how much of it came from this caller, or went into that
  * callee. An edge of which only the calls are known has no times.
  */
-#include "record/model/label.h"
+#include "record/model/derive/label.h"
 #include "show/report/edges.h"
 #include "show/report/metric.h"
 #include "show/report/number.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/clean.h"
-#include "record/model/label.h"
+#include "record/model/derive/label.h"
 #include "show/report/edges.h"
 #include "show/report/report.h"
 

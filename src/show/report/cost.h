@@ -9,7 +9,7 @@
 #ifndef FM_REPORT_COST_H
 #define FM_REPORT_COST_H
 
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 
 struct fm_cost {
     int64_t added_ns; /* the middle of … */

@@ -3,14 +3,14 @@
  */
 #include <string.h>
 
-#include "show/report/annotated.h"
 #include "show/report/branch.h"
 #include "show/report/cost.h"
 #include "show/report/csv_text.h"
 #include "show/report/edges.h"
-#include "show/report/hotlines.h"
+#include "show/report/lines/annotated.h"
+#include "show/report/lines/hotlines.h"
 #include "show/report/report.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 
 static void put_rows(const struct fm_report *r)
 {

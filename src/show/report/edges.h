@@ -4,7 +4,7 @@
 #ifndef FM_REPORT_EDGES_H
 #define FM_REPORT_EDGES_H
 
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 #include "show/report/report.h"
 
 struct fm_edges {

@@ -13,7 +13,7 @@
 #include "show/report/metric.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 
 static void add_time(struct fm_table *t, int64_t ns)
 {

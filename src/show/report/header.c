@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/clean.h"
-#include "record/model/shed.h"
+#include "record/model/derive/shed.h"
 #include "show/report/cost.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 
 static bool in_scope(const struct fm_report *r, uint32_t process)
 {

@@ -1,14 +1,14 @@
 /*
  * Reports as JSON, for programs: times in nanoseconds, names and paths in full, text as recorded.
  */
-#include "record/model/label.h"
+#include "record/model/derive/label.h"
 #include "show/report/branch.h"
 #include "show/report/cost.h"
 #include "show/report/edges.h"
 #include "show/report/json_text.h"
-#include "show/report/places.h"
 #include "show/report/report.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/places.h"
+#include "show/report/samples/sampling.h"
 
 struct json_page {
     const struct fm_report *r;

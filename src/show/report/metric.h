@@ -1,7 +1,7 @@
 /*
  * Metrics that have a column of their own in every table (FM_PLACE_COLUMN of model/metrics.h): their
  * titles and cells for people, and their names and numbers for programs. Which of them a table has
- * is a set of bits: those with any number (columns of model/flat.h, fm_profile_columns).
+ * is a set of bits: those with any number (columns of model/derive/flat.h, fm_profile_columns).
  *
  * Where a metric has a total, that is a second column: "pings" and "total pings", or for programs
  * "pings_bytes" and "total_pings_bytes".
@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 #include "show/report/table.h"
 
 /* A number of a metric for people: "1.2 ms", "12,345", "3.40 MiB", "56.7 %". `out` has room for

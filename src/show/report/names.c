@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "record/model/label.h"
+#include "record/model/derive/label.h"
 
 #define SLAB_BYTES ((size_t)256 * 1024)
 

@@ -7,7 +7,7 @@
 #ifndef FM_REPORT_NAMES_H
 #define FM_REPORT_NAMES_H
 
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 
 enum fm_names_strip {
     FM_NAMES_WHOLE,  /* paths as recorded */

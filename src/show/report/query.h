@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 #include "show/report/names.h"
 
 enum fm_sort_field {

@@ -2,7 +2,7 @@
  * The reports: each prints one view of a profile. A verb fills in a struct fm_report once; every
  * view reads it and changes nothing but the order of its own copies.
  *
- * Adding a report is one file here, one declaration below and one option in commands/report.c.
+ * Adding a report is one file here, one declaration below and one option in commands/report/report.c.
  */
 #ifndef FM_REPORT_REPORT_H
 #define FM_REPORT_REPORT_H
@@ -10,10 +10,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "record/model/flat.h"
+#include "record/model/derive/flat.h"
 #include "record/model/profile.h"
-#include "show/report/linecolumns.h"
-#include "show/report/memory.h"
+#include "show/report/lines/linecolumns.h"
+#include "show/report/memory/memory.h"
 #include "show/report/names.h"
 #include "show/report/query.h"
 #include "show/report/table.h"

@@ -2,8 +2,8 @@
 #include "show/report/summary.h"
 
 #include "base/memory.h"
-#include "record/model/edit.h"
-#include "record/model/shed.h"
+#include "record/model/derive/edit.h"
+#include "record/model/derive/shed.h"
 #include "show/report/report.h"
 
 #define SHORT_ROWS 10 /* of lines, and of functions where lines follow */

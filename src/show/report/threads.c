@@ -6,7 +6,7 @@
 #include "show/report/metric.h"
 #include "show/report/number.h"
 #include "show/report/report.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 
 void fm_report_threads(const struct fm_report *r)
 {

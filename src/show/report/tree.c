@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "record/model/shed.h"
+#include "record/model/derive/shed.h"
 #include "show/report/branch.h"
 #include "show/report/number.h"
 #include "show/report/report.h"

@@ -7,8 +7,8 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "record/model/flat.h"
-#include "record/model/shed.h"
+#include "record/model/derive/flat.h"
+#include "record/model/derive/shed.h"
 
 #define NO_FUNCTION "<in no Python function>"
 

@@ -2,7 +2,7 @@
  * What `fathom top --memory` shows: lines or functions with what is alive of their blocks, and how that
  * changes; and what keys make of it.
  *
- * Model. Each profile that is taken in is of the same process a little later (model/live_heap.h). Rows
+ * Model. Each profile that is taken in is of the same process a little later (model/live/live_heap.h). Rows
  * are known by their content, so that what a row had before is known, and the selected one stays
  * selected. Sums are of everything, rows or not.
  *

@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 #include "show/report/number.h"
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 #include "show/top/page_parts.h"
 #include "show/top/screen.h"
 

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "show/report/sampling.h"
+#include "show/report/samples/sampling.h"
 #include "show/top/model.h"
 
 #define OPEN_CALLERS 16           /* that many levels open by themselves */

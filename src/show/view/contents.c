@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "record/model/file.h"
+#include "record/model/file/file.h"
 
 static int map(int fd, struct fm_content *content, struct fm_error *err)
 {

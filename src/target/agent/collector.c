@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "target/agent/functions.h"
-#include "target/agent/hooks.h"
-#include "target/agent/lines.h"
+#include "target/agent/hooks/hooks.h"
+#include "target/agent/lines/lines.h"
 #include "target/agent/sources.h"
 #include "target/agent/start.h"
 #include "target/agent/threads.h"

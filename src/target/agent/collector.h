@@ -33,7 +33,7 @@
 #define FM_AGENT_COLLECTOR_H
 
 #include "base/clock.h"
-#include "target/agent/line_memory.h"
+#include "target/agent/lines/line_memory.h"
 #include "target/agent/python.h"
 #include "target/agent/store.h"
 #include "target/agent/table.h"

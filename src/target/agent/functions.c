@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "target/agent/lines.h"
+#include "target/agent/lines/lines.h"
 #include "target/agent/sources.h"
 
 /* Generated code (namedtuple, dataclass, eval in a loop) that differs only in its content: this

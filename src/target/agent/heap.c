@@ -12,7 +12,7 @@
 
 #include "base/run_config.h"
 #include "target/agent/bridge.h"
-#include "target/agent/line_memory.h"
+#include "target/agent/lines/line_memory.h"
 #include "target/agent/threads.h"
 #include "target/heap/layout.h"
 

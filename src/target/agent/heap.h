@@ -17,7 +17,7 @@ void fm_heap_introduce(void);
  * None if nothing records its memory. NULL with an exception. */
 PyObject *fm_heap_alive(bool contexts);
 
-/* A stretch of the program whose peak is measured for itself (target/heap/stretch.h) begins or ends, or goes on:
+/* A stretch of the program whose peak is measured for itself (target/heap/account/stretch.h) begins or ends, or goes on:
  * bytes, −1 if there is none. `own`: of the thread that began it alone, above what it began with. */
 int64_t fm_heap_stretch_begin(void);
 int64_t fm_heap_stretch_peak(void);

@@ -4,12 +4,12 @@
  */
 #include "target/agent/bridge.h"
 #include "target/agent/collector.h"
-#include "target/agent/decorator.h"
 #include "target/agent/functions.h"
 #include "target/agent/heap.h"
-#include "target/agent/line_memory.h"
-#include "target/agent/lines.h"
-#include "target/agent/region_type.h"
+#include "target/agent/lines/decorator.h"
+#include "target/agent/lines/line_memory.h"
+#include "target/agent/lines/lines.h"
+#include "target/agent/regions/region_type.h"
 #include "target/agent/start.h"
 
 struct collector_object {

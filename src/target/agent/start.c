@@ -16,8 +16,8 @@
 #include "base/command_line.h"
 #include "base/run_config.h"
 #include "target/agent/calibrate.h"
-#include "target/agent/decorator.h"
 #include "target/agent/heap.h"
+#include "target/agent/lines/decorator.h"
 #include "target/agent/sources.h"
 
 #define EXPORT __attribute__((visibility("default")))

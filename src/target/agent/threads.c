@@ -10,7 +10,7 @@
 
 #include "target/agent/fork.h"
 #include "target/agent/functions.h"
-#include "target/agent/lines.h"
+#include "target/agent/lines/lines.h"
 #include "target/agent/start.h"
 
 #define FIRST_FRAMES 1024u

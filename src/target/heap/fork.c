@@ -6,17 +6,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "target/heap/account.h"
-#include "target/heap/alone.h"
-#include "target/heap/codes.h"
-#include "target/heap/mappings.h"
-#include "target/heap/nodes.h"
-#include "target/heap/python_world.h"
-#include "target/heap/ranges.h"
-#include "target/heap/sampled.h"
-#include "target/heap/stretch.h"
-#include "target/heap/threads.h"
-#include "target/heap/together.h"
+#include "target/heap/account/account.h"
+#include "target/heap/account/stretch.h"
+#include "target/heap/account/together.h"
+#include "target/heap/blocks/ranges.h"
+#include "target/heap/contexts/codes.h"
+#include "target/heap/contexts/nodes.h"
+#include "target/heap/contexts/threads.h"
+#include "target/heap/sampled/sampled.h"
+#include "target/heap/worlds/alone.h"
+#include "target/heap/worlds/mappings.h"
+#include "target/heap/worlds/python_world.h"
 
 /* What is alive when a process forks; its header is the parent's afterwards. */
 static struct {

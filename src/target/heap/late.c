@@ -14,16 +14,16 @@
 #include <string.h>
 
 #include "base/run_config.h"
-#include "target/heap/c_world.h"
-#include "target/heap/codes.h"
-#include "target/heap/event.h"
-#include "target/heap/python_world.h"
-#include "target/heap/ranges.h"
-#include "target/heap/raw_world.h"
+#include "target/heap/account/stretch.h"
+#include "target/heap/blocks/ranges.h"
+#include "target/heap/contexts/codes.h"
+#include "target/heap/contexts/watched.h"
 #include "target/heap/start.h"
 #include "target/heap/store.h"
-#include "target/heap/stretch.h"
-#include "target/heap/watched.h"
+#include "target/heap/worlds/c_world.h"
+#include "target/heap/worlds/event.h"
+#include "target/heap/worlds/python_world.h"
+#include "target/heap/worlds/raw_world.h"
 
 static bool is_ours(const struct fm_heap_layout *layout)
 {

@@ -23,7 +23,7 @@ struct fm_heap_code {
 /* What a thread has allocated and freed since it began, and the highest that this was apart since
  * whoever measures lines (`high`) or regions (`top`) set it: these two open and close in no common
  * order. The thread's own. The agent reads it when a line or a region begins and ends
- * (target/agent/line_memory.h, regions.h). */
+ * (target/agent/lines/line_memory.h, regions.h). */
 struct fm_heap_meter {
     uint64_t allocated, freed;
     int64_t high, top;

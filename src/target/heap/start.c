@@ -10,20 +10,20 @@
 #include <time.h>
 
 #include "base/run_config.h"
-#include "target/heap/account.h"
-#include "target/heap/c_world.h"
-#include "target/heap/event.h"
+#include "target/heap/account/account.h"
+#include "target/heap/account/together.h"
+#include "target/heap/blocks/pools.h"
+#include "target/heap/blocks/types.h"
+#include "target/heap/contexts/nodes.h"
+#include "target/heap/contexts/threads.h"
+#include "target/heap/contexts/watched.h"
 #include "target/heap/fork.h"
-#include "target/heap/nodes.h"
-#include "target/heap/pools.h"
-#include "target/heap/python_world.h"
-#include "target/heap/sampled.h"
+#include "target/heap/sampled/sampled.h"
 #include "target/heap/start.h"
 #include "target/heap/store.h"
-#include "target/heap/threads.h"
-#include "target/heap/together.h"
-#include "target/heap/types.h"
-#include "target/heap/watched.h"
+#include "target/heap/worlds/c_world.h"
+#include "target/heap/worlds/event.h"
+#include "target/heap/worlds/python_world.h"
 
 #define NEWEST_PYTHON 15 /* 3.15 */
 

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "record/formats/marshal.h"
-#include "record/model/flat.h"
-#include "record/model/live_heap.h"
-#include "record/model/shed.h"
+#include "record/formats/python/marshal.h"
+#include "record/model/derive/flat.h"
+#include "record/model/derive/shed.h"
+#include "record/model/live/live_heap.h"
 
 int fm_alive_read(const char *path, struct fm_buffer *into, struct fm_error *err)
 {

@@ -2,7 +2,7 @@
 #include "target/library/contexts.h"
 
 #include "base/memory.h"
-#include "record/formats/marshal.h"
+#include "record/formats/python/marshal.h"
 #include "record/model/profile.h"
 #include "target/library/alive.h"
 

@@ -1,8 +1,8 @@
 /* The rows and edges of a profile for getstats(); see entries.h. */
 #include "target/library/entries.h"
 
-#include "record/formats/marshal.h"
-#include "record/model/flat.h"
+#include "record/formats/python/marshal.h"
+#include "record/model/derive/flat.h"
 
 static void put_string(struct fm_buffer *out, const struct fm_profile *p, uint32_t string)
 {

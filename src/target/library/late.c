@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "record/model/live_heap.h"
+#include "record/model/live/live_heap.h"
 #include "target/library/alive.h"
 
 static int load_store(struct fm_profile *p, const char *path, struct fm_error *err)

@@ -12,7 +12,7 @@
 
 #include "record/formats/format.h"
 #include "record/formats/sources.h"
-#include "record/model/live.h"
+#include "record/model/live/live.h"
 #include "target/agent/bridge_abi.h"
 #include "target/library/alive.h"
 #include "target/library/contexts.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "watch/os/remote.h"
+#include "watch/os/remote/remote.h"
 
 struct fm_debug_offsets {
     uint32_t version_hex; /* of the target, as it says itself */

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/positions.h"
 #include "watch/cpython/versions.h"
-#include "watch/os/remote.h"
+#include "watch/os/remote/remote.h"
 
 #define FM_ABSENT UINT32_MAX
 

@@ -9,7 +9,7 @@
 #define FM_CPYTHON_MARKS_H
 
 #include "watch/cpython/layout.h"
-#include "watch/os/image.h"
+#include "watch/os/remote/image.h"
 
 /* The version that the text of Py_GetVersion() names, as PY_VERSION_HEX without its last byte; 0 if
  * there is none: no Python, or one that has not started. */

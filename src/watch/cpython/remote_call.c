@@ -6,9 +6,9 @@
 
 #include "watch/cpython/debug_offsets.h"
 #include "watch/cpython/stack.h"
-#include "watch/os/halt.h"
 #include "watch/os/procfs.h"
-#include "watch/os/remote_write.h"
+#include "watch/os/remote/remote_write.h"
+#include "watch/os/still/halt.h"
 
 #define PLEASE_STOP    (1u << 5) /* of the eval breaker, 3.14 and 3.15 */
 #define MAX_STATE      65536     /* bytes of a thread state */

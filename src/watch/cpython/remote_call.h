@@ -6,7 +6,7 @@
  * when it comes back.
  *
  * The main thread's state lies in the runtime and stays. That of another thread is freed when the
- * thread ends, so nothing is written there unless the thread is held still (os/halt.h) and its state
+ * thread ends, so nothing is written there unless the thread is held still (os/still/halt.h) and its state
  * is still in the list; only one that runs is chosen.
  */
 #ifndef FM_CPYTHON_REMOTE_CALL_H

@@ -25,10 +25,10 @@
 
 #include "base/memory.h"
 #include "watch/cpython/marks.h"
-#include "watch/os/elf.h"
-#include "watch/os/image.h"
-#include "watch/os/maps.h"
 #include "watch/os/procfs.h"
+#include "watch/os/remote/elf.h"
+#include "watch/os/remote/image.h"
+#include "watch/os/remote/maps.h"
 
 #define MODULE_LIMIT     65536
 #define CONFIRM_ATTEMPTS 5

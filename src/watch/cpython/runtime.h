@@ -8,7 +8,7 @@
 #define FM_CPYTHON_RUNTIME_H
 
 #include "watch/cpython/layout.h"
-#include "watch/os/maps.h"
+#include "watch/os/remote/maps.h"
 
 struct fm_runtime {
     fm_addr at;      /* of _PyRuntime */

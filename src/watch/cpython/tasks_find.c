@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "watch/os/corefile.h"
-#include "watch/os/elf.h"
-#include "watch/os/image.h"
-#include "watch/os/maps.h"
+#include "watch/os/remote/corefile.h"
+#include "watch/os/remote/elf.h"
+#include "watch/os/remote/image.h"
+#include "watch/os/remote/maps.h"
 
 /* As CPython lays out the section .AsyncioDebug. */
 struct debug_offsets {

@@ -18,7 +18,7 @@
 #define FM_CPYTHON_THREAD_IDS_H
 
 #include "watch/os/procfs.h"
-#include "watch/os/remote.h"
+#include "watch/os/remote/remote.h"
 
 struct fm_thread_id {
     uint64_t ident;  /* pthread_t */

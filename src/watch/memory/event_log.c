@@ -15,7 +15,7 @@
 #include "record/capture/live_slices.h"
 #include "watch/memory/drain.h"
 #include "watch/memory/slicer.h"
-#include "watch/os/folder.h"
+#include "watch/os/run/folder.h"
 
 #define WRITE_BYTES (64u << 10)
 #define LAPS_MOST   8u /* of the ring, at one time: the launcher has other things to do */

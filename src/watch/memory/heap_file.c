@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "record/capture/live_heap.h"
-#include "watch/os/maps.h"
 #include "watch/os/procfs.h"
+#include "watch/os/remote/maps.h"
 
 #define MOST_BYTES (1u << 31)
 

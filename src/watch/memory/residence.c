@@ -10,10 +10,10 @@
 #include "record/capture/live_heap.h"
 #include "record/model/profile.h"
 #include "watch/memory/pages.h"
-#include "watch/os/folder.h"
-#include "watch/os/image.h"
-#include "watch/os/maps.h"
 #include "watch/os/path.h"
+#include "watch/os/remote/image.h"
+#include "watch/os/remote/maps.h"
+#include "watch/os/run/folder.h"
 
 #define RANGES_MAX    (1u << 20)
 #define ADDRESSES     ((uint64_t)1 << 56)

@@ -17,7 +17,7 @@
 #include "record/capture/live_heap.h"
 #include "record/capture/live_slices.h"
 #include "record/model/history.h"
-#include "watch/os/folder.h"
+#include "watch/os/run/folder.h"
 
 #define READ_ACCOUNTS 1024u      /* at once */
 #define ACCOUNTS_MAX  (1u << 23) /* as the library has it */

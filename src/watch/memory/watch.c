@@ -28,10 +28,10 @@
 #include "watch/memory/resident.h"
 #include "watch/memory/slicer.h"
 #include "watch/memory/together.h"
-#include "watch/os/folder.h"
-#include "watch/os/newborn.h"
 #include "watch/os/path.h"
 #include "watch/os/procfs.h"
+#include "watch/os/run/folder.h"
+#include "watch/os/run/newborn.h"
 
 #define SHARES_NS    100000000u  /* between two rounds of shares, at least */
 #define LIMIT_NS     1000000000u /* how often a limit is looked up */

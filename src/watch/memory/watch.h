@@ -6,7 +6,7 @@
  * (capture/live_heap.h); the run's sum, and what its control group has and may have (cgroup.h), make
  * a curve of its own. Each curve stays short however long that goes on (model/curve.h).
  *
- * Processes become known as children of known ones (os/newborn.h), or by the stores they make in the
+ * Processes become known as children of known ones (os/run/newborn.h), or by the stores they make in the
  * folder of the run. One that left its parent and its session before it was seen, and makes no store,
  * is not noticed; one that lived for less than the time between two looks may have none.
  *

@@ -8,7 +8,7 @@
 #include "watch/memory/cgroup.h"
 #include "watch/memory/residence.h"
 #include "watch/memory/watch.h"
-#include "watch/os/newborn.h"
+#include "watch/os/run/newborn.h"
 
 #define FM_MEMORY_INTERVAL_NS 10000000u /* between two looks */
 

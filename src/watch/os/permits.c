@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "watch/os/halt.h"
 #include "watch/os/procfs.h"
-#include "watch/os/remote.h"
-#include "watch/os/seat.h"
+#include "watch/os/remote/remote.h"
+#include "watch/os/still/halt.h"
+#include "watch/os/still/seat.h"
 
 #define SMALL_BYTES  (64u << 10)
 #define MOUNTS_BYTES (4u << 20)

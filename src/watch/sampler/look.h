@@ -9,8 +9,8 @@
  *
  *   blocked    the kernel has not given it a processor since (the caller counts that)
  *   gil        another thread holds the GIL, and has held it all the time (a counter tells)
- *   displaced  we sit on its processor (os/seat.h)
- *   stopped    it is stopped (os/halt.h)
+ *   displaced  we sit on its processor (os/still/seat.h)
+ *   stopped    it is stopped (os/still/halt.h)
  *   plain      none: what the thread state names is the same before and after, which proves
  *              little. The best that can be had above 2,000 looks a second, or where everything
  *              else is refused; always said.
@@ -22,8 +22,8 @@
 #ifndef FM_SAMPLER_LOOK_H
 #define FM_SAMPLER_LOOK_H
 
-#include "watch/os/seat.h"
-#include "watch/os/snapshot.h"
+#include "watch/os/remote/snapshot.h"
+#include "watch/os/still/seat.h"
 #include "watch/sampler/climb.h"
 #include "watch/sampler/codes.h"
 

@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "watch/os/newborn.h"
 #include "watch/os/procfs.h"
-#include "watch/os/seat.h"
+#include "watch/os/run/newborn.h"
+#include "watch/os/still/seat.h"
 #include "watch/sampler/account.h"
 #include "watch/sampler/gather.h"
 #include "watch/sampler/suspects.h"

@@ -12,7 +12,7 @@
 
 #include "base/buffer.h"
 #include "record/model/states.h"
-#include "watch/os/remote.h"
+#include "watch/os/remote/remote.h"
 #include "watch/sampler/descriptors.h"
 
 /* What the line says, before anything is looked up. */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "watch/os/procfs.h"
-#include "watch/os/rseq.h"
+#include "watch/os/still/rseq.h"
 #include "watch/sampler/task_look.h"
 #include "watch/sampler/thread_look.h"
 #include "watch/sampler/threads.h"

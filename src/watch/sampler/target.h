@@ -17,7 +17,7 @@
 #include "base/strings.h"
 #include "watch/cpython/runtime.h"
 #include "watch/cpython/tasks.h"
-#include "watch/os/exit_status.h"
+#include "watch/os/run/exit_status.h"
 #include "watch/sampler/codes.h"
 #include "watch/sampler/descriptors.h"
 #include "watch/sampler/look.h"
@@ -103,7 +103,8 @@ struct fm_target {
     uint64_t stack_start; /* fm_target_stack_start() */
     struct fm_remote remote;
     struct fm_runtime runtime;
-    int64_t cpu_distance; /* of a thread's processor from its pthread_t (os/rseq.h); 0: not known */
+    int64_t
+        cpu_distance; /* of a thread's processor from its pthread_t (os/still/rseq.h); 0: not known */
     struct fm_codes codes;
     struct fm_looker looker;
     struct fm_tally tally; /* what was counted since fm_account_take() */

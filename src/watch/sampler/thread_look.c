@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "watch/os/halt.h"
+#include "watch/os/still/halt.h"
 #include "watch/sampler/look_log.h"
 #include "watch/sampler/threads.h"
 

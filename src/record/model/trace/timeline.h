@@ -1,0 +1,149 @@
+/*
+ * The timeline of a recording: what happened when, on every lane, whatever recorded it.
+ *
+ * Model. A recording has lanes (a thread of a process, traced or sampled). On a lane lie spans, nested by
+ * depth: calls, or stretches of samples with an equal stack. Beside them are marks (exceptions,
+ * collections, instants, regions, losses …) and counters. Times are ns since the timeline began, which is
+ * the earliest instant of the recording (`start_ns` of the clock of its machine).
+ *
+ * Nothing is unpacked when a timeline is opened: its blocks know which stretch of which lane they hold.
+ * Drawing asks for cells of a size that can be seen, which come from the coarsest level of detail that
+ * is fine enough, or from the events themselves; asking for spans reads events.
+ *
+ * Plain C without a live process: compiled for the browser, too. Everything in a file is untrusted.
+ * Threads: none; a timeline belongs to one thread and lives as long as the reader that it came from.
+ */
+#ifndef FM_MODEL_TRACE_TIMELINE_H
+#define FM_MODEL_TRACE_TIMELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "record/model/profile.h"
+
+struct fm_timeline;
+
+enum fm_lane_kind {
+    FM_LANE_TRACED = 0,  /* every call of a thread */
+    FM_LANE_SAMPLED = 1, /* samples of a thread, in order */
+};
+
+struct fm_lane {
+    enum fm_lane_kind kind;
+    uint32_t process, thread; /* indices in the profile */
+    uint64_t begin_ns, end_ns;
+    uint64_t events; /* words that begin or end something, or samples */
+    uint64_t lost;   /* events that were dropped */
+    uint32_t depth;  /* the most that was open at once */
+};
+
+enum fm_span_flags {
+    FM_SPAN_BEGAN_BEFORE = 1, /* open when the lane began, or after a loss */
+    FM_SPAN_OPEN = 2,         /* had not ended when the lane did */
+    FM_SPAN_UNWOUND = 4,      /* ended by an exception */
+    FM_SPAN_RESUMED = 8,      /* a generator or coroutine went on: no call of its own */
+    FM_SPAN_YIELDED = 16,     /* it ended by giving up control */
+    FM_SPAN_REGION = 32,      /* `func` is a function of kind REGION */
+    FM_SPAN_COLLECTION = 64,  /* of the garbage collector */
+};
+
+struct fm_time_span {
+    uint64_t begin_ns, end_ns;
+    uint32_t func; /* in the profile */
+    uint32_t depth;
+    uint32_t flags;
+    uint32_t state; /* of a sampled lane: enum of model/states.h */
+};
+
+/* What a piece of a row shows when single spans are too small: the longest of them stands for all. */
+struct fm_cell {
+    uint64_t begin_ns, end_ns;
+    uint32_t func; /* of the longest */
+    uint32_t depth;
+    uint64_t longest_ns;
+    uint64_t spans;  /* how many begin here */
+    uint8_t covered; /* 0 to 255: share of the cell in which anything is open at this depth */
+    uint8_t flags;   /* enum fm_cell_flags */
+    uint32_t state;
+};
+
+enum fm_cell_flags {
+    FM_CELL_EXACT = 1 /* one span, as it is */,
+    FM_CELL_LOST = 2,
+    FM_CELL_ERROR = 4
+};
+
+enum fm_mark_kind {
+    FM_MARK_EXCEPTION,  /* name: its type; func: where it was raised */
+    FM_MARK_COLLECTION, /* value: generation, other: collected */
+    FM_MARK_INSTANT,
+    FM_MARK_COUNTER, /* value: bits of a double */
+    FM_MARK_REGION,  /* of a sampled lane, or one that does not nest (token) */
+    FM_MARK_LOST,    /* value: events */
+    FM_MARK_TASK,    /* a step of a task: value: its number, name: its name */
+    FM_MARK_FORK,    /* value: pid of the child */
+    FM_MARK_WAITED,  /* the thread stood still for room */
+    FM_MARK_CLOCK,   /* the clock jumped */
+};
+
+struct fm_mark {
+    uint64_t begin_ns, end_ns;
+    enum fm_mark_kind kind;
+    uint32_t lane;
+    uint32_t name; /* string id of the profile */
+    uint32_t func; /* or FM_NONE */
+    uint64_t value, other;
+};
+
+/* NULL with status 0 of `err` if the recording has no timeline. `p` and `bytes` outlive it. */
+struct fm_timeline *fm_timeline_open(const struct fm_profile *p, struct fm_error *err);
+void fm_timeline_free(struct fm_timeline *t);
+
+uint64_t fm_timeline_start_ns(const struct fm_timeline *t); /* of the machine's clock */
+uint64_t fm_timeline_length_ns(const struct fm_timeline *t);
+size_t fm_timeline_lanes(const struct fm_timeline *t);
+const struct fm_lane *fm_timeline_lane(const struct fm_timeline *t, size_t lane);
+
+/* Cells of a lane between two instants, none shorter than `cell_ns` unless it is a span by itself; by
+ * depth, then by time. */
+struct fm_cells {
+    FM_VEC(struct fm_cell) cells;
+};
+int fm_timeline_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64_t to_ns,
+                      uint64_t cell_ns, struct fm_cells *into, struct fm_error *err);
+void fm_cells_release(struct fm_cells *cells);
+
+/* Every span of a lane that touches the time between two instants, in the order of their begin; `each`
+ * may end the walk by returning false. Spans come when they end, or when the stretch does. */
+typedef bool fm_span_fn(void *context, const struct fm_time_span *span);
+int fm_timeline_spans(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64_t to_ns,
+                      fm_span_fn *each, void *context, struct fm_error *err);
+
+/* Marks of a lane (or FM_NONE: all lanes) between two instants, by time. */
+typedef bool fm_mark_fn(void *context, const struct fm_mark *mark);
+int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, uint64_t to_ns,
+                      fm_mark_fn *each, void *context, struct fm_error *err);
+
+/* The profile of a stretch of time alone: trees of calls, as every report and view shows them. Calls that
+ * reach over an end are cut there; a call counts where it begins. Caller frees. */
+struct fm_profile *fm_timeline_profile(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns,
+                                       struct fm_error *err);
+
+/* The longest calls of a function (or FM_NONE: of any), longest first, and how long its calls take: counts
+ * by powers of √2 as the histogram of lines (capture/live.h) does, in ns. */
+struct fm_found_call {
+    struct fm_time_span span;
+    uint32_t lane;
+};
+struct fm_durations {
+    FM_VEC(struct fm_found_call) longest;
+    uint64_t calls, sum_ns, min_ns, max_ns;
+    uint64_t buckets[128];
+};
+int fm_timeline_durations(struct fm_timeline *t, uint32_t func, uint64_t from_ns, uint64_t to_ns,
+                          size_t longest, struct fm_durations *into, struct fm_error *err);
+void fm_durations_release(struct fm_durations *d);
+
+#endif

@@ -1,0 +1,539 @@
+/*
+ * Events on CPython 3.11, which has no sys.monitoring.
+ *
+ * With C calls: the C-level profile function (PyEval_SetProfile) in every thread. It is the only
+ * source of C calls in 3.11.
+ *
+ * Without C calls: the frame-evaluation hook (PEP 523), at a fifth of the cost. It makes every
+ * Python call recurse in C, which a program that recurses 100,000 deep would not survive, so when a
+ * thread has used a good part of its C stack, the agent changes over to profile functions, for
+ * good. Calls entered under the hook may then end by a profile event; `depth` tells who closes a
+ * call.
+ *
+ * Lines come from the trace function, which slows every instruction of a frame it is on for. So it
+ * is on only in frames of chosen functions: the evaluation hook switches it with each frame.
+ * Together with C calls there is no such hook, and the trace function sees, and passes over, other
+ * frames' lines too.
+ *
+ * A thread has one profile function and one trace function. Where the program sets its own
+ * (sys.setprofile, sys.settrace), functions of ours call it, so that both are told
+ * (program_tools.h). One that is written in C (cProfile, coverage) takes the place of ours: that
+ * thread is lost to us then, and the recording says so.
+ *
+ * Threads: the GIL protects everything here, other threads' states included: a thread's state is
+ * made without the GIL at the head of the interpreter's list, where we look once, and is taken out
+ * of it with the GIL.
+ */
+#include "target/agent/functions.h"
+#include "target/agent/hooks/hooks.h"
+#include "target/agent/hooks/program_tools.h"
+#include "target/agent/lines/lines.h"
+#include "target/agent/regions/region_frames.h"
+#include "target/agent/regions/regions.h"
+
+#if !FM_HAS_MONITORING
+
+#define Py_BUILD_CORE_MODULE 1
+#include <internal/pycore_frame.h>
+#include <opcode.h>
+#include <pthread.h>
+#include <string.h>
+
+/* All collectors on this interpreter share one profile function and one evaluation hook. */
+static struct {
+    struct fm_collector *collectors[FM_SLOTS];
+    int count;
+    bool profiling;  /* the profile function is installed in the threads */
+    bool evaluating; /* the evaluation hook is installed */
+    bool generators; /* regions want to hear of them: profile functions stay */
+    int lines;       /* collectors that record lines */
+    PyInterpreterState *interpreter;
+    PyThreadState *newest_thread; /* head of the interpreter's list when last looked at */
+} source;
+
+/* ---- what happened ----------------------------------------------------------------------- */
+
+static bool is_generator(PyCodeObject *code)
+{
+    return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+}
+
+/* A generator frame that ran before is being resumed, by send or by throw. At its very start the
+ * current instruction is RESUME with argument 0, or what creates the generator. */
+static bool is_resumed(_PyInterpreterFrame *frame)
+{
+    if (frame->owner != FRAME_OWNED_BY_GENERATOR)
+        return false;
+    int opcode = _Py_OPCODE(*frame->prev_instr);
+    if (opcode == RESUME || opcode == RESUME_QUICK)
+        return _Py_OPARG(*frame->prev_instr) != 0;
+    return opcode == YIELD_VALUE || opcode == SEND;
+}
+
+static bool is_suspended(_PyInterpreterFrame *frame)
+{
+    return frame->owner == FRAME_OWNED_BY_GENERATOR &&
+           _PyFrame_GetGenerator(frame)->gi_frame_state == FRAME_SUSPENDED;
+}
+
+/* Without --calls only functions with lines are. */
+static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject *code)
+{
+    return !c->lines_on || fm_lines_of(c, f, code) || c->calls;
+}
+
+static void enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                  const void *key)
+{
+    if (fm_enter(c, t, f, key) && c->lines_on)
+        *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
+}
+
+static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key, uint64_t now)
+{
+    if (c->lines_on)
+        fm_leave_with_line(c, t, key, now);
+    else
+        fm_leave(c, t, key, now);
+}
+
+static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = frame->f_code;
+    struct fm_agent_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_code(c, code);
+    if (__builtin_expect(!t || !f, 0)) {
+        fm_collector_lost_call(c);
+        return;
+    }
+    if (!is_recorded(c, f, code))
+        return;
+    if (__builtin_expect(is_generator(code) && is_resumed(frame), 0))
+        fm_resume(c, t, f, code, frame);
+    else
+        enter(c, t, f, code);
+}
+
+static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
+                        uint64_t now)
+{
+    struct fm_agent_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_code(c, code);
+    if (!t || !f || !is_recorded(c, f, code))
+        return;
+    if (__builtin_expect(is_generator(code) && is_suspended(frame), 0))
+        fm_yield(c, t, code, frame, now);
+    else
+        leave(c, t, code, now);
+}
+
+/* ---- the profile function ---------------------------------------------------------------- */
+
+static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
+static int on_both(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
+static bool has_trace_function(PyThreadState *thread);
+
+static void update_tracing(PyThreadState *thread)
+{
+    bool any = thread->c_profilefunc || thread->c_tracefunc;
+    thread->cframe->use_tracing = any && !thread->tracing ? 255 : 0;
+}
+
+/* What _PyEval_SetProfile and _PyEval_SetTrace do to a thread that has no such function, or ours,
+ * which comes without an object; but for the audit event: the program would hear of it, could
+ * forbid it, and its code could run in the middle of one of our loops over threads. */
+static void give_profile_function(PyThreadState *thread, Py_tracefunc function)
+{
+    thread->c_profilefunc = function;
+    update_tracing(thread);
+}
+
+static void give_trace_function(PyThreadState *thread, Py_tracefunc function)
+{
+    thread->c_tracefunc = function;
+    update_tracing(thread);
+}
+
+/* A thread without a profile function gets ours. One with the program's Python function gets both;
+ * one with another's keeps it. */
+static void cover_thread(PyThreadState *thread)
+{
+    if (!thread->c_profilefunc)
+        give_profile_function(thread, on_profile);
+    else if (thread->c_profilefunc == fm_program_profile())
+        give_profile_function(thread, on_both);
+    else
+        return;
+    if (source.lines)
+        has_trace_function(thread);
+}
+
+static void cover_threads(void)
+{
+    source.newest_thread = PyInterpreterState_ThreadHead(source.interpreter);
+    for (PyThreadState *thread = source.newest_thread; thread; thread = PyThreadState_Next(thread))
+        cover_thread(thread);
+}
+
+/* Is this the function by which cProfile takes the profile hook? */
+static bool takes_the_hook(const PyMethodDef *def)
+{
+    static const PyMethodDef *enable;
+    if (!enable && strcmp(def->ml_name, "enable") == 0 && def->ml_doc &&
+        strstr(def->ml_doc, "subcalls"))
+        enable = def;
+    return def == enable;
+}
+
+static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t now)
+{
+    if (!c->c_calls || !PyCFunction_Check(arg))
+        return;
+    const PyMethodDef *def = ((PyCFunctionObject *)arg)->m_ml;
+    struct fm_agent_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_c(c, arg, def);
+    if (__builtin_expect(!t || !f, 0)) {
+        if (what == PyTrace_C_CALL)
+            fm_collector_lost_call(c);
+        return;
+    }
+    if (__builtin_expect(takes_the_hook(def), 0)) {
+        if (what == PyTrace_C_CALL)
+            c->store.header->lost[FM_LIVE_LOST_HOOK]++;
+        return; /* its return will not be seen */
+    }
+    if (what == PyTrace_C_CALL)
+        enter(c, t, f, def);
+    else
+        leave(c, t, def, now);
+}
+
+static void tell_regions(_PyInterpreterFrame *frame, int what)
+{
+    if (what == PyTrace_CALL && is_generator(frame->f_code))
+        fm_regions_resume(frame);
+    else if (what == PyTrace_RETURN && is_suspended(frame))
+        fm_regions_suspend(frame);
+}
+
+static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)self;
+    if (source.generators)
+        tell_regions(frame->f_frame, what);
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        uint64_t now = what == PyTrace_CALL || what == PyTrace_C_CALL ? 0 : fm_collector_now(c);
+        if (what == PyTrace_CALL)
+            enter_frame(c, frame->f_frame);
+        else if (what == PyTrace_RETURN)
+            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now);
+        else
+            on_c_event(c, what, arg, now);
+    }
+    if (what == PyTrace_C_RETURN &&
+        PyInterpreterState_ThreadHead(source.interpreter) != source.newest_thread)
+        cover_threads();
+    return 0;
+}
+
+/* Ours, and the program's as early and as late as possible: what that takes is the caller's. If it
+ * raises, it goes, and takes ours with it; a C call does not begin then, a frame does and ends. */
+static int on_both(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    bool hidden = fm_program_hides(what, arg);
+    if (what != PyTrace_CALL && what != PyTrace_C_CALL)
+        on_profile(NULL, frame, what, arg);
+    int rc = hidden ? 0 : fm_program_profile()(self, frame, what, arg);
+    if (what == PyTrace_CALL || (what == PyTrace_C_CALL && rc == 0))
+        on_profile(NULL, frame, what, arg);
+    PyThreadState *thread = PyThreadState_Get();
+    if (source.profiling && !thread->c_profilefunc)
+        cover_thread(thread);
+    return rc;
+}
+
+bool fm_hooks_others_listen(PyThreadState *thread)
+{
+    return thread->c_profilefunc && thread->c_profilefunc != on_profile;
+}
+
+void fm_hooks_profile_was_set(PyThreadState *thread)
+{
+    if (source.profiling)
+        cover_thread(thread);
+}
+
+/* ---- the trace function ------------------------------------------------------------------ */
+
+static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)self, (void)arg;
+    if (what != PyTrace_LINE)
+        return 0;
+    PyCodeObject *code = frame->f_frame->f_code;
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        struct fm_agent_thread *t = c->lines_on ? fm_collector_thread(c) : NULL;
+        if (!t || t->top->key != (uintptr_t)code)
+            continue;
+        uint64_t now = fm_collector_now(c);
+        struct fm_func *f = (struct fm_func *)(uintptr_t)t->top->func;
+        if (f->lines)
+            fm_line_event(c, t, f, frame->f_lineno, now);
+    }
+    return 0;
+}
+
+/* The program's, and ours. CPython has it called before all profile functions, which are not told
+ * when it raises; and takes it away then. */
+static int on_program_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyThreadState *thread = PyThreadState_Get();
+    int rc = fm_program_trace()(self, frame, what, arg);
+    if (rc == 0)
+        return on_trace(NULL, frame, what, arg);
+    bool profiled = thread->c_profilefunc == on_profile || thread->c_profilefunc == on_both;
+    if (profiled && (what == PyTrace_CALL || what == PyTrace_RETURN))
+        on_profile(NULL, frame, what, arg);
+    fm_hooks_trace_was_set(thread);
+    return rc;
+}
+
+/* Does a thread tell us of lines? It does without a trace function, which is ours then, or with the
+ * program's Python function, but not with one of somebody's that is written in C. */
+static bool has_trace_function(PyThreadState *thread)
+{
+    if (__builtin_expect(thread->c_tracefunc == on_trace, 1) ||
+        thread->c_tracefunc == on_program_trace)
+        return true;
+    if (thread->c_tracefunc && thread->c_tracefunc != fm_program_trace()) {
+        for (int i = 0; i < source.count; i++)
+            if (source.collectors[i]->store.header)
+                source.collectors[i]->store.header->lost[FM_LIVE_LOST_HOOK]++;
+        return false;
+    }
+    give_trace_function(thread, thread->c_tracefunc ? on_program_trace : on_trace);
+    return true;
+}
+
+void fm_hooks_trace_was_set(PyThreadState *thread)
+{
+    if (thread->c_tracefunc || source.lines)
+        has_trace_function(thread);
+}
+
+/* Does some collector record lines of this code? */
+static bool wants_lines(PyCodeObject *code)
+{
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        struct fm_func *f = c->lines_on ? fm_function_of_code(c, code) : NULL;
+        if (f && fm_lines_of(c, f, code))
+            return true;
+    }
+    return false;
+}
+
+/* Evaluate a frame with the trace function on or off, and leave the caller's as it was. */
+static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    bool wanted = source.lines && wants_lines(frame->f_code) && has_trace_function(thread);
+    if (thread->c_tracefunc != on_trace || thread->c_profilefunc)
+        return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    _PyCFrame *caller = thread->cframe;
+    uint8_t before = caller->use_tracing;
+    caller->use_tracing = wanted && !thread->tracing ? 255 : 0;
+    PyObject *result = _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    if (thread->c_tracefunc == on_trace && !thread->c_profilefunc)
+        caller->use_tracing = before;
+    return result;
+}
+
+/* ---- the frame-evaluation hook ----------------------------------------------------------- */
+
+static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag);
+
+/* How far down the C stack a thread may go under the hook: a quarter of it, at most 1 MiB. */
+static uintptr_t lowest_stack_address(void)
+{
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstack(&attr, &low, &size);
+        pthread_attr_destroy(&attr);
+    }
+    size_t allowed = size ? size / 4 : 64 * 1024;
+    if (allowed > 1024 * 1024)
+        allowed = 1024 * 1024;
+    return here - allowed;
+}
+
+static bool stack_is_deep(void)
+{
+    static __thread uintptr_t lowest __attribute__((tls_model("initial-exec")));
+    if (__builtin_expect(!lowest, 0))
+        lowest = lowest_stack_address();
+    return (uintptr_t)__builtin_frame_address(0) < lowest;
+}
+
+static void use_profile_functions(void)
+{
+    source.profiling = true;
+    if (source.evaluating)
+        _PyInterpreterState_SetEvalFrameFunc(source.interpreter, _PyEval_EvalFrameDefault);
+    source.evaluating = false;
+    cover_threads();
+}
+
+/* The call that was made the `depth`-th open one on this thread has ended. */
+static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpreterFrame *frame,
+                            PyCodeObject *code, uint64_t now)
+{
+    struct fm_agent_thread *t = fm_current[c->slot];
+    if (!t || fm_thread_depth(t) < depth)
+        return; /* a profile event has closed it already */
+    leave_frame(c, frame, code, now);
+}
+
+static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    PyCodeObject *code = frame->f_code;
+    bool makes_generator = is_generator(code) && frame->owner != FRAME_OWNED_BY_GENERATOR;
+    if (makes_generator || thread->recursion_remaining <= 0 || thread->interp != source.interpreter)
+        return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    if (__builtin_expect(stack_is_deep(), 0)) {
+        use_profile_functions(); /* the call below is seen by its own profile event */
+        return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    }
+    ptrdiff_t depths[FM_SLOTS] = { 0 };
+    int count = source.count;
+    for (int i = 0; i < count; i++) {
+        enter_frame(source.collectors[i], frame);
+        struct fm_agent_thread *t = fm_current[source.collectors[i]->slot];
+        depths[i] = t ? fm_thread_depth(t) : PTRDIFF_MAX;
+    }
+    PyObject *result = evaluate(thread, frame, throwflag);
+    for (int i = 0; i < count && i < source.count; i++)
+        leave_evaluated(source.collectors[i], depths[i], frame, code,
+                        fm_collector_now(source.collectors[i]));
+    return result;
+}
+
+/* ---- is the hook told of every call? ------------------------------------------------------ */
+
+static unsigned probe_count;
+
+static PyObject *on_probe(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
+{
+    probe_count++;
+    return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+}
+
+/* Before 3.11.4 a specialised subscription enters __getitem__ without asking the hook
+ * (cpython#104405). Try it: a warm loop of 60 subscriptions must be 60 frames and those of the
+ * code. */
+static bool hook_sees_everything(void)
+{
+    static const char program[] = "class C:\n"
+                                  "    def __getitem__(self, i): return i\n"
+                                  "def loop(c):\n"
+                                  "    for i in (0, 1, 2) * 20: c[i]\n"
+                                  "loop(C())\n"
+                                  "loop(C())\n";
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    PyObject *globals = PyDict_New();
+    PyObject *code = globals ? Py_CompileString(program, FM_LIVE_OWN_FILE, Py_file_input) : NULL;
+    probe_count = 0;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, on_probe);
+    PyObject *done = code ? PyEval_EvalCode(code, globals, globals) : NULL;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    bool all =
+        done && probe_count == 1 + 1 + 2 + 120; /* module, class body, loops, subscriptions */
+    Py_XDECREF(done);
+    Py_XDECREF(code);
+    Py_XDECREF(globals);
+    PyErr_Clear();
+    return all;
+}
+
+/* Asked once: the interpreter does not change. */
+static bool hook_is_exact(void)
+{
+    static int known = -1;
+    if (known < 0)
+        known = hook_sees_everything();
+    return known;
+}
+
+/* ---- installing -------------------------------------------------------------------------- */
+
+int fm_hooks_install(struct fm_collector *c)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    if (source.count && source.interpreter != interpreter) {
+        PyErr_SetString(PyExc_RuntimeError, "another interpreter is being profiled");
+        return -1;
+    }
+    source.interpreter = interpreter;
+    source.collectors[source.count++] = c;
+    source.lines += c->lines_on;
+    if (c->c_calls || c->timer || source.profiling || (!source.evaluating && !hook_is_exact()) ||
+        _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
+        use_profile_functions();
+    } else if (!source.evaluating) {
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, on_evaluate);
+        source.evaluating = true;
+    }
+    fm_program_watch();
+    return 0;
+}
+
+bool fm_hooks_watch_generators(void)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    if (source.generators || (source.count && source.interpreter != interpreter))
+        return source.interpreter == interpreter;
+    source.interpreter = interpreter;
+    source.generators = true;
+    use_profile_functions();
+    fm_program_watch();
+    return true;
+}
+
+int fm_hooks_mark(struct fm_collector *c, PyCodeObject *code)
+{
+    (void)c, (void)code; /* found by its lines when it is called */
+    return 0;
+}
+
+int fm_hooks_remove(struct fm_collector *c)
+{
+    int kept = 0;
+    for (int i = 0; i < source.count; i++) {
+        if (source.collectors[i] != c)
+            source.collectors[kept++] = source.collectors[i];
+        else
+            source.lines -= c->lines_on;
+    }
+    source.count = kept;
+    if (kept || source.generators)
+        return 0;
+    if (source.evaluating)
+        _PyInterpreterState_SetEvalFrameFunc(source.interpreter, _PyEval_EvalFrameDefault);
+    PyThreadState *thread = PyInterpreterState_ThreadHead(source.interpreter);
+    for (; thread; thread = PyThreadState_Next(thread)) {
+        if (thread->c_profilefunc == on_profile)
+            give_profile_function(thread, NULL);
+        else if (thread->c_profilefunc == on_both)
+            give_profile_function(thread, fm_program_profile());
+        if (thread->c_tracefunc == on_trace)
+            give_trace_function(thread, NULL);
+    }
+    source.evaluating = source.profiling = false;
+    return 0;
+}
+
+#endif

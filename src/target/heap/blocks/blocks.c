@@ -1,0 +1,68 @@
+/* Records of blocks by address; see blocks.h. */
+#include "target/heap/blocks/blocks.h"
+
+#define FIRST_ROOM 256
+
+void fm_blocks_close_gap(struct fm_heap_blocks *table, size_t gap)
+{
+    size_t mask = table->room - 1;
+    for (size_t i = (gap + 1) & mask; table->slots[i].address; i = (i + 1) & mask) {
+        size_t home = fm_block_hash(table->slots[i].address) & mask;
+        /* May it go to the gap: is its home not between the gap and here? */
+        if (((i - home) & mask) >= ((i - gap) & mask)) {
+            table->slots[gap] = table->slots[i];
+            gap = i;
+        }
+    }
+    table->slots[gap].address = 0;
+    table->used--;
+}
+
+static bool grow(struct fm_heap_blocks *table)
+{
+    size_t room = table->room ? table->room * 2 : FIRST_ROOM;
+    struct fm_heap_block *slots = fm_heap_map(room * sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < table->room; i++) {
+        if (!table->slots[i].address)
+            continue;
+        size_t at = fm_block_hash(table->slots[i].address) & (room - 1);
+        while (slots[at].address)
+            at = (at + 1) & (room - 1);
+        slots[at] = table->slots[i];
+    }
+    if (table->room) {
+        fm_heap_unmap(table->slots, table->room * sizeof *slots);
+        __atomic_sub_fetch(&fm_heap.header->own_bytes, table->room * sizeof *slots,
+                           __ATOMIC_RELAXED);
+    }
+    table->slots = slots;
+    table->room = room;
+    return true;
+}
+
+bool fm_blocks_put(struct fm_heap_blocks *table, struct fm_heap_block block,
+                   struct fm_heap_block *ret_old)
+{
+    ret_old->record = 0;
+    if (FM_UNLIKELY(table->used + 1 > table->room / 4 * 3) && !grow(table) &&
+        table->used + 1 >= table->room)
+        return false;
+    size_t mask = table->room - 1, i = fm_block_hash(block.address) & mask;
+    while (table->slots[i].address && table->slots[i].address != block.address)
+        i = (i + 1) & mask;
+    if (table->slots[i].address)
+        *ret_old = table->slots[i];
+    else
+        table->used++;
+    table->slots[i] = block;
+    return true;
+}
+
+void fm_blocks_clear(struct fm_heap_blocks *table)
+{
+    if (table->room)
+        fm_heap_unmap(table->slots, table->room * sizeof *table->slots);
+    *table = (struct fm_heap_blocks){ 0 };
+}
