@@ -1,0 +1,63 @@
+/*
+ * The traces of a profile: of each process that was traced, which packed blocks are its own, and what the
+ * numbers in them are in the profile. The blocks stay where they are, in a file or in memory; a profile
+ * knows only their places, so one of 100 million calls opens at once.
+ *
+ * The recorder writes them into a file (TRACE_STREAMS, TRACE_FUNCTIONS, TRACE_NAMES, and the blocks, with
+ * the number of the trace in their first four bytes); model/file/load_traces.c finds them again.
+ */
+#ifndef FM_MODEL_TRACE_TRACES_H
+#define FM_MODEL_TRACE_TRACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* Where bytes of blocks are. Several traces may share one; the last lets it go. */
+struct fm_trace_source {
+    bool (*read)(void *context, uint64_t at, void *into, size_t bytes);
+    void (*release)(void *context);
+    void *context;
+    uint32_t users;
+};
+
+/* A payload: stored as it is (its columns are packed by themselves). */
+struct fm_trace_block {
+    uint64_t at; /* in the source */
+    uint32_t bytes;
+    uint16_t type; /* capture/format.h */
+};
+
+/* A lane. */
+struct fm_trace_stream {
+    uint32_t number; /* of the thread, in blocks */
+    uint32_t thread; /* in the profile */
+    uint32_t depth;
+    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC of the process's machine */
+    uint64_t events, lost;
+};
+
+struct fm_trace {
+    uint32_t process;
+    struct fm_trace_source *source;
+    FM_VEC(uint32_t) functions; /* by number in blocks: function of the profile, or FM_NONE */
+    FM_VEC(uint32_t) names;     /* … string of the profile */
+    FM_VEC(struct fm_trace_stream) streams;
+    FM_VEC(struct fm_trace_block) blocks; /* in the order of the file */
+};
+
+struct fm_traces {
+    FM_VEC(struct fm_trace) list;
+};
+
+void fm_traces_release(struct fm_traces *traces);
+
+/* A source that reads a file by position; takes a descriptor of its own. NULL if it cannot. */
+struct fm_trace_source *fm_trace_source_file(int fd);
+/* One that reads bytes in memory, which outlive it. */
+struct fm_trace_source *fm_trace_source_bytes(const void *bytes, size_t len);
+void fm_trace_source_drop(struct fm_trace_source *source);
+
+#endif
