@@ -219,7 +219,7 @@ def test_interpreter_without_agent_is_named(version, tmp_path):
                           output=tmp_path / f"{number}.fathom")
         assert (done.stdout, done.returncode) == ("False False\nprofiled child\n", 0)
         assert f"there is no agent for CPython {version}" in done.stderr
-        sampled = "; `fathom run` without --calls and --lines samples it" in done.stderr
+        sampled = "; `fathom run` without --calls, --trace and --lines samples it" in done.stderr
         assert sampled == (version in ("3.9", "3.10"))
 
 
@@ -314,8 +314,15 @@ def test_missing_interpreter_of_a_script(tmp_path):
     ([], "nothing to run"),
     (["-o"], "-o needs a name"),
     (["--nosuch", "x.py"], "unknown option --nosuch"),
-    (["--trace", "x.py"], "--trace is not in this version"),
+    (["--waits", "x.py"], "--waits is not in this version"),
     (["--memory=much", "x.py"], "--memory= is all, malloc, events or sampled[:SIZE], not much"),
+    (["--trace", "--lines", "x.py"], "--trace and --lines cannot be had at once"),
+    (["--trace", "--on-full", "wait", "x.py"], "--on-full is block or drop"),
+    (["--trace", "--max-depth", "0", "x.py"], "--max-depth needs a whole number from 1"),
+    (["--trace", "--min-duration", "10", "x.py"], "--min-duration needs a time with its unit"),
+    (["--trace", "--include=", "x.py"], "--include needs a pattern"),
+    (["--min-duration", "10us", "x.py"], "--min-duration goes with --trace"),
+    (["--on-full", "drop", "x.py"], "--on-full goes with --trace"),
     (["-m"], "-m needs a module"),
     (["-c"], "-c needs code"),
     (["-o", "%z.fathom", "-c", "pass"], "%z is unknown"),

@@ -184,7 +184,7 @@ def absence(*command, tmp_path, **options):
 def test_no_python_at_all(tmp_path):
     text = absence("sh", "-c", "true", tmp_path=tmp_path)
     assert text.startswith("no Python was profiled: none ran, or no agent could get into it")
-    assert text.endswith("`fathom run` without --calls and --lines samples it")
+    assert text.endswith("`fathom run` without --calls, --trace and --lines samples it")
 
 
 def test_static_program(tmp_path):

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "watch/os/path.h"
 
-#define SAMPLING "`fathom run` without --calls and --lines samples it"
+#define SAMPLING "`fathom run` without --calls, --trace and --lines samples it"
 
 static bool is_privileged(const char *path)
 {

@@ -84,6 +84,7 @@ static char *run_entry(const char *library, const char *heap, const char *agents
     if (options->lines)
         fm_buffer_addf(&buf, "%clines=%s%csplit=%d", FM_RUN_SEPARATOR, options->patterns,
                        FM_RUN_SEPARATOR, options->split_lines);
+    fm_run_trace_config(&options->trace, &buf);
     if (options->redact)
         fm_buffer_addf(&buf, "%credact=1", FM_RUN_SEPARATOR);
     if (options->types)

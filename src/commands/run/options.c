@@ -27,6 +27,7 @@ static const char help[] =
     FM_SAMPLE_OPTIONS_HELP
     "  --no-children   sample only the program itself, not what it starts\n"
     "  --calls         record every call: how often, how long, from where\n"
+    FM_RUN_TRACE_HELP
     "  --lines[=WHAT]  record the time of every line of some functions: mine (the default: code\n"
     "                  outside the standard library and installed packages), all, or a function,\n"
     "                  class, module or file name or glob; may be repeated. Functions decorated\n"
@@ -66,12 +67,12 @@ static const char help[] =
 /* Collectors of the design which this version does not have are told apart from typing errors. */
 static int refuse(const char *word)
 {
-    static const char *const planned[] = { "--trace", "--waits" };
+    static const char *const planned[] = { "--waits" };
     for (size_t i = 0; i < FM_COUNT(planned); i++)
         if (strcmp(word, planned[i]) == 0)
             return fm_verb_usage("run",
                                  "the collector %s is not in this version; there are --sample, "
-                                 "--calls, --lines and --memory",
+                                 "--calls, --trace, --lines and --memory",
                                  word);
     return fm_verb_usage("run", "unknown option %s", word);
 }
@@ -160,6 +161,15 @@ static int check_sampled(const struct fm_run_options *options)
     return -1;
 }
 
+/* A trace has every call, so it takes the place of --calls. Lines need stacks of their own. */
+static int check_trace(struct fm_run_options *options)
+{
+    if (options->trace.on && options->lines)
+        return fm_verb_usage("run", "--trace and --lines cannot be had at once: run it twice");
+    options->calls = options->calls || options->trace.on;
+    return fm_run_trace_check(&options->trace);
+}
+
 /* One option at words[*at]. −1: taken; −2: the command begins here; else the exit status. */
 static int parse_one(struct fm_run_options *options, char **words, int *at)
 {
@@ -187,6 +197,9 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
         options->sample = true;
         return -1;
     }
+    int traced = fm_run_trace_take(&options->trace, words, at);
+    if (traced != -2)
+        return traced;
     if (fm_option_value("--flush-signal", words, at, &value))
         return take_flush_signal(options, value);
     if (fm_option_flag("--calls", words, at)) {
@@ -263,6 +276,9 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
         rc = parse_one(options, argv, &at);
     if (rc >= 0)
         return rc;
+    rc = check_trace(options);
+    if (rc >= 0)
+        return rc;
     if (options->split_lines && !options->lines)
         return fm_verb_usage("run", "--split-lines goes with --lines");
     if (options->fail_above && !options->memory)
@@ -275,7 +291,7 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
     if (rc >= 0)
         return rc;
     if (!options->calls && !options->lines && !options->c_calls)
-        return fm_verb_usage("run", "--no-c-calls goes with --calls");
+        return fm_verb_usage("run", "--no-c-calls goes with --calls, --trace or --lines");
     if (!options->lines && !options->calls)
         options->sample = true; /* the collector when none is asked for */
     if (at >= argc)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "commands/run/trace_options.h"
 #include "commands/sample_options.h"
 
 struct fm_run_options {
@@ -16,11 +17,12 @@ struct fm_run_options {
     /* The collectors. Each parses into here; run_environment.c hands it to the agents. */
     bool sample; /* stacks from outside */
     struct fm_sampler_options sampling;
-    bool calls;           /* every call */
-    bool c_calls;         /* … and every C call */
-    bool lines;           /* lines of the functions that `patterns` chooses */
-    bool split_lines;     /* physical lines, not statements */
-    char patterns[1024];  /* separated by commas; see target/agent/lines/choose.h */
+    struct fm_run_trace trace; /* when every call begins and ends; `calls` is set, too */
+    bool calls;                /* every call */
+    bool c_calls;              /* … and every C call */
+    bool lines;                /* lines of the functions that `patterns` chooses */
+    bool split_lines;          /* physical lines, not statements */
+    char patterns[1024];       /* separated by commas; see target/agent/lines/choose.h */
     int64_t fail_above;   /* bytes that no process may have at its peak; 0: as many as it likes */
     int64_t limit;        /* bytes that all processes may have; then they are ended. 0: no limit */
     bool types;           /* … with the types of objects */

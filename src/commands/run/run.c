@@ -78,7 +78,9 @@ static struct fm_profile *gather_facts(const struct run *run)
     fm_profile_fact(p, "cwd", cwd ? cwd : "");
     fm_facts_add(p);
     snprintf(text, sizeof text, "%s%s%s%s%s%s", run->options.sample ? ", samples" : "",
-             run->options.calls ? ", calls" : "",
+             run->options.trace.on ? ", trace"
+             : run->options.calls  ? ", calls"
+                                   : "",
              run->options.calls && !run->options.c_calls ? " without C calls" : "",
              run->options.lines ? ", lines" : "", run->options.memory ? ", memory" : "",
              run->options.resident ? ", resident memory" : "");

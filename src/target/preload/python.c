@@ -136,7 +136,7 @@ static const char *no_agent(const char *flags)
                  "; `%s -m pip install .` in Fathom's source builds one", exe);
     else if (major == 3 && minor >= OLDEST_SAMPLED)
         snprintf(reason + len, sizeof reason - (size_t)len,
-                 "; `fathom run` without --calls and --lines samples it");
+                 "; `fathom run` without --calls, --trace and --lines samples it");
     return reason;
 }
 
@@ -156,7 +156,7 @@ static const char *start_agent(void)
      * program load extension modules that it could not load without us. */
     if (!dlsym(RTLD_DEFAULT, "Py_GetVersion"))
         return "its library was loaded by the program for itself alone (RTLD_LOCAL), where no agent "
-               "can be; `fathom run` without --calls and --lines samples it";
+               "can be; `fathom run` without --calls, --trace and --lines samples it";
     void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!agent) {
         const char *why = dlerror();

@@ -1,0 +1,45 @@
+/*
+ * What `fathom run --trace` is asked for beside the trace itself: what happens when there is no room, and
+ * which calls are left out.
+ */
+#ifndef FM_COMMANDS_RUN_TRACE_OPTIONS_H
+#define FM_COMMANDS_RUN_TRACE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+struct fm_run_trace {
+    bool on;
+    bool drops;         /* --on-full drop: events are lost rather than waiting for room */
+    bool chosen;        /* --on-full was given */
+    uint32_t max_depth; /* deeper calls are left out; 0: none */
+    uint64_t min_ns;    /* shorter calls are left out; 0: none */
+    char include[1024]; /* patterns separated by commas, as those of --lines; "": everything */
+    char exclude[1024];
+};
+
+/* clang-format off */
+#define FM_RUN_TRACE_HELP \
+    "  --trace         record when every call begins and ends, on every thread: the timeline; with\n" \
+    "                  it all that --calls has. fathom view shows it\n" \
+    "  --on-full WHAT  with --trace, when the disk is too slow: block (the default: the program waits)\n" \
+    "                  or drop (calls are lost, counted and marked)\n" \
+    "  --max-depth N   with --trace: only calls with fewer than N others around them\n" \
+    "  --min-duration TIME   with --trace: only calls that took so long; 10us, 1.5ms, 2s\n" \
+    "  --include PATTERN, --exclude PATTERN   with --trace: only these functions, or not these: a\n" \
+    "                  function, class, module or file name or glob, mine or all; may be repeated.\n" \
+    "                  The time of a call that is left out is its caller's\n"
+/* clang-format on */
+
+/* The option at words[*at]. −1: taken; −2: it is none of these; else the exit status. */
+int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at);
+
+/* −1, or the exit status: something that goes with --trace alone was given without it. */
+int fm_run_trace_check(const struct fm_run_trace *trace);
+
+/* What the agents are told (base/run_config.h). */
+void fm_run_trace_config(const struct fm_run_trace *trace, struct fm_buffer *into);
+
+#endif
