@@ -37,7 +37,7 @@ EXCEPTIONS = {
     ("target/agent/lines/line_memory.h", "target/heap/layout.h"),  # … and what that tells it
 }
 # What runs in a program may take from a folder: the layout of its store, not the reader of files.
-TARGET_CAPTURE = {"target/agent": {"record/capture/live.h"}, "target/heap": {"record/capture/live_heap.h", "record/capture/live_events.h"}}
+TARGET_CAPTURE = {"target/agent": {"record/capture/live.h", "record/capture/live_trace.h"}, "target/heap": {"record/capture/live_heap.h", "record/capture/live_events.h"}}
 
 
 def folder_of(name):

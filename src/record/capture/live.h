@@ -63,6 +63,7 @@ enum fm_live_flags {
     FM_LIVE_ENDED = 4,     /* end_ticks was set by the process itself */
     FM_LIVE_CALLS = 8,     /* every call was recorded, not only those of functions with lines */
     FM_LIVE_LINES_ON = 16, /* lines were recorded */
+    FM_LIVE_TRACED = 32,   /* calls are not here but in PID.N.trace (live_trace.h) */
 };
 
 struct fm_live_header {
@@ -271,6 +272,8 @@ enum fm_live_def {
     FM_LIVE_DEF_LINES = 5,
     /* id, id of the region around it or 0, name. Ids count from 1. */
     FM_LIVE_DEF_REGION = 6,
+    /* id, name: what marks of a trace are called (live_trace.h). Ids count from 1. */
+    FM_LIVE_DEF_NAME = 7,
 };
 
 enum fm_live_lines_flags {

@@ -19,6 +19,9 @@
  *     YIELD  := word: the innermost open call is a generator or coroutine and gives up control
  *     ESCAPE := word, u16: bits 0-7 kind (enum fm_trace_escape), bits 8-15 n, then n u16 of payload
  *
+ * Names are those of the live store's definitions (FM_LIVE_DEF_NAME). Chunks that wait may be those of a
+ * thread that did nothing for long: another that needs room hands them over for it, not full.
+ *
  * Numbers in payloads are u32 or u64, low half first. A reader skips kinds that it does not know. A
  * thread's first chunk begins with TIME. A word may stand in the chunk before its payload does when
  * the process is killed: a reader accepts a call only with a function that is defined, and an escape
@@ -74,10 +77,10 @@ enum fm_trace_escape {
     FM_TRACE_VALUE =
         21, /* u32 name (key), u32 name (text): of the call or region that began last */
     FM_TRACE_WAITED = 22, /* u64 ticks: the thread stood still so long for room (block) */
-    FM_TRACE_FORK = 23,   /* u32 pid of the child */
+    FM_TRACE_FORK = 23,   /* u32 pid of the child, or 0: the child's store says who its parent is */
     FM_TRACE_RESUMED_AFTER =
-        24, /* u32 or u64 units: so long had the generator waited that goes on with the
-                                    next word */
+        24, /* u16, u32 or u64 units (n is 1, 2 or 4): so long had the generator
+                                    waited that goes on with the next record, CALL or THROW */
     FM_TRACE_ESCAPE_COUNT,
 };
 
@@ -89,7 +92,8 @@ enum fm_trace_chunk_state {
 
 struct fm_trace_chunk {
     uint32_t state;    /* enum fm_trace_chunk_state; changed last, with release */
-    uint32_t thread;   /* number of the thread, from 1, never used again in the process */
+    uint32_t thread;   /* number of the thread, from 1, never used again in the process: its place
+                          among the THREADS of the live store, plus 1 */
     uint32_t tid;      /* of the kernel */
     uint32_t last;     /* 1: the thread ended with this chunk */
     uint64_t sequence; /* of the thread, from 0 */
@@ -101,9 +105,10 @@ struct fm_trace_chunk {
 struct fm_trace_header {
     char magic[8];
     uint32_t version;
-    uint32_t shift;               /* of the unit of time */
-    uint32_t chunks, chunk_bytes; /* as mapped by the process */
-    uint32_t drops;               /* 1: --on-full drop, 0: block */
+    uint32_t shift; /* of the unit of time */
+    uint32_t chunks,
+        chunk_bytes; /* chunks that have room in the file: grows, when all are in use */
+    uint32_t drops;  /* 1: --on-full drop, 0: block */
     uint32_t reserved;
     _Alignas(64) uint32_t handed; /* futex: chunks handed over so far; the launcher waits here */
     uint32_t launcher_waits;      /* 1: wake it when a chunk is handed over */
