@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ REPO = Path(__file__).resolve().parents[2]
 FATHOM = os.environ.get("FATHOM") or str(REPO / "build" / "fathom")
 PROGRAMS = REPO / "tests" / "programs"
 TIMEOUT = 300  # for who hangs; no test is judged by its speed
+COMPILER = shlex.split(os.environ.get("CC", "cc"))  # several words, as with "ccache gcc"
 
 
 def program(name: str) -> str:

@@ -1,7 +1,6 @@
 """Allocators inside of libraries. Apache Arrow's (25 and later) is called through exported names: two small libraries that do the
 same stand in for it."""
 
-import os
 import subprocess
 import textwrap
 
@@ -91,7 +90,7 @@ def libraries(tmp_path_factory):
     source.write_text(LIBRARY)
     paths = [folder / "libfirst.so", folder / "libsecond.so"]
     for path in paths:
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", f'-DNAME="{path.stem}"', "-o", path, source],
+        subprocess.run([*launch.COMPILER, "-shared", "-fPIC", "-O1", f'-DNAME="{path.stem}"', "-o", path, source],
                        check=True)
     return paths
 

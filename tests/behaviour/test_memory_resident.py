@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import subprocess
 import textwrap
 
@@ -128,7 +127,6 @@ def test_blocks_right_behind_a_library(python, tmp_path, blocks, library):
 
 def test_who_reserved_it(tmp_path):
     """A library with an allocator of its own: what it reserved, and what of that is in memory."""
-    compiler = os.environ.get("CC", "cc")
     source, library = tmp_path / "pool.c", tmp_path / "libpool.so"
     source.write_text(textwrap.dedent("""
         #define _GNU_SOURCE
@@ -140,7 +138,7 @@ def test_who_reserved_it(tmp_path):
             return memset(p, 1, use);
         }
     """))
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    subprocess.run([*launch.COMPILER, "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
     code = (f"pool = ctypes.CDLL({str(library)!r})\npool.pool_take.argtypes = [ctypes.c_size_t] * 2\n"
             "pool.pool_take(512 << 20, 20 << 20)\npool.pool_take(64 << 20, 1 << 20)")
     last, report = account(tmp_path, launch.sys.executable, code)
@@ -223,7 +221,7 @@ def test_a_thread_whose_first_allocation_is_inside_of_the_c_library(tmp_path, me
             return pthread_create(&thread, 0, ask, 0) || pthread_join(thread, 0);
         }
     """))
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source, "-pthread"], check=True)
+    subprocess.run([*launch.COMPILER, "-shared", "-fPIC", "-o", library, source, "-pthread"], check=True)
     done = launch.run("-c", f"import ctypes; lib = ctypes.CDLL({str(library)!r}); print([lib.early() for _ in range(200)] == [0] * 200)",
                       output=tmp_path / "o.fathom", collectors=(memory,))
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
