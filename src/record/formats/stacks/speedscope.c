@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/utf8.h"
 #include "record/formats/format.h"
+#include "record/formats/json.h"
 #include "record/formats/stacks/stacks.h"
 
 #define OUTPUT_MAX ((size_t)4 << 30)
@@ -30,30 +30,9 @@ struct speedscope_saver {
     struct fm_error *err;
 };
 
-/* Text as JSON has it; what is not UTF-8 becomes U+FFFD. */
-static void put_text(struct fm_buffer *out, const char *text, size_t len)
-{
-    fm_buffer_add_char(out, '"');
-    for (size_t i = 0; i < len;) {
-        unsigned char c = (unsigned char)text[i];
-        size_t n = fm_utf8_char(text + i, len - i);
-        bool surrogate = n == 3 && c == 0xed && (unsigned char)text[i + 1] >= 0xa0;
-        if (!n || surrogate)
-            fm_buffer_add_text(out, "\xef\xbf\xbd");
-        else if (c == '"' || c == '\\')
-            fm_buffer_addf(out, "\\%c", c);
-        else if (c < 0x20)
-            fm_buffer_addf(out, "\\u%04x", c);
-        else
-            fm_buffer_add(out, text + i, n);
-        i += n ? n : 1;
-    }
-    fm_buffer_add_char(out, '"');
-}
-
 static void put_string(struct speedscope_saver *s, uint32_t string)
 {
-    put_text(s->out, fm_profile_text(s->p, string), fm_strings_len(s->p->strings, string));
+    fm_json_put_string(s->out, s->p, string);
 }
 
 /* ---- frames ---- */
@@ -167,7 +146,7 @@ static void put_name(struct speedscope_saver *s, uint32_t thread)
     if (s->own.processes > 1)
         fm_buffer_addf(&name, "Process %u ", s->p->processes.data[t->process].pid);
     fm_buffer_addf(&name, "Thread %u \"%s\"", t->tid, fm_profile_text(s->p, t->name));
-    put_text(s->out, name.data, name.len);
+    fm_json_put_text(s->out, name.data, name.len);
 }
 
 static int put_profile(struct speedscope_saver *s, uint32_t thread)
@@ -207,12 +186,12 @@ static int put_all(struct speedscope_saver *s)
                        "\",\n\"exporter\":\"" FM_SPEEDSCOPE_EXPORTER " " FATHOM_VERSION "\",\n");
     if (command) {
         fm_buffer_add_text(s->out, "\"name\":");
-        put_text(s->out, command, strlen(command));
+        fm_json_put_text(s->out, command, strlen(command));
         fm_buffer_add_text(s->out, ",\n");
     }
     if (metric) {
         fm_buffer_add_text(s->out, "\"" FM_SPEEDSCOPE_METRIC "\":");
-        put_text(s->out, metric, strlen(metric));
+        fm_json_put_text(s->out, metric, strlen(metric));
         fm_buffer_add_text(s->out, ",\n");
     }
     fm_buffer_add_text(s->out, "\"shared\":{\"frames\":[");
