@@ -34,7 +34,7 @@ static void test_bytes_as_documented(void **state)
     (void)state;
     size_t len;
     uint8_t *bytes = three_blocks(&len);
-    const uint8_t head[] = { 0x89, 'F', 'T', 'H', 'M', '\r', '\n', 0x1a, 1, 0, 6, 0 };
+    const uint8_t head[] = { 0x89, 'F', 'T', 'H', 'M', '\r', '\n', 0x1a, 1, 0, 7, 0 };
     assert_memory_equal(bytes, head, sizeof head);
     uint32_t sum = fm_crc32c(0, bytes, 12);
     const uint8_t block[] = { 'F', 'B', 'L', 'K', 40, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0 };

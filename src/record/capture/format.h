@@ -28,8 +28,9 @@
  * more of these, the run;
  * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes);
  * 6: memory over time (blocks 26 to 28), regions (block 29, a column of marks), what resident memory is
- * made of (30, 31), sampled memory (a column of processes, metrics of errors) */
-#define FM_FILE_MINOR 6
+ * made of (30, 31), sampled memory (a column of processes, metrics of errors);
+ * 7: traces and timelines (blocks 32 to 40) */
+#define FM_FILE_MINOR 7
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
 #define FM_BLOCK_HEADER_BYTES 24
@@ -104,7 +105,18 @@ enum fm_block_type {
                                 untouched, and the parts in the order of model/memory.h */
     FM_BLOCK_RESERVES = 31,  /* table: process + 1 or 0, when, library str, then signed bytes:
                                 reserved, resident */
-    FM_BLOCK_TYPES,          /* a type below this is known to this version */
+    /* Traces. Blocks of a trace begin with its number, a u32 with the low byte first; what is large in
+     * them is compressed by itself. docs/format.md, "Traces", has every byte. */
+    FM_BLOCK_TRACE_STREAMS = 32,   /* table: a lane each; see model/trace/traces.h */
+    FM_BLOCK_TRACE_FUNCTIONS = 33, /* table: trace, number in its blocks, function */
+    FM_BLOCK_TRACE_EVENTS = 34,    /* a stretch of events of a thread, which decodes alone */
+    FM_BLOCK_TRACE_LEVELS = 35,    /* a level of detail of a thread */
+    FM_BLOCK_TRACE_MARKS = 36,     /* what is no call: exceptions, counters, losses … */
+    FM_BLOCK_TRACE_NAMES = 37,     /* table: trace, number in its blocks, name str */
+    FM_BLOCK_SAMPLE_TIMELINE = 38, /* the order of samples */
+    FM_BLOCK_TRACE_TASKS = 39,     /* asyncio tasks */
+    FM_BLOCK_TRACE_CLOCK = 40,     /* instants on the clock of the process and CLOCK_MONOTONIC */
+    FM_BLOCK_TYPES,                /* a type below this is known to this version */
 };
 
 #endif

@@ -29,6 +29,14 @@ typedef void fm_trace_sink(void *context, uint16_t type, const void *payload, si
 struct fm_trace_pack *fm_trace_pack_new(uint32_t shift, fm_trace_sink *sink, void *context);
 void fm_trace_pack_free(struct fm_trace_pack *pack);
 
+/* One instant on both clocks, in any order. Tell the two of the live store's header (start, later) right
+ * at the beginning: they say how long a tick is. Those of chunks need not be told again. */
+void fm_trace_pack_clock(struct fm_trace_pack *pack, uint64_t ticks, uint64_t ns);
+
+/* Functions from 1 to `functions` are defined, names from 1 to `names`: words with others are not
+ * believed. Unlimited until it is told; tell before giving what a killed process left. */
+void fm_trace_pack_defined(struct fm_trace_pack *pack, uint32_t functions, uint32_t names);
+
 /* What a chunk of a thread holds: up to `count` words, ending at the first that is 0. `ticks` and `ns`
  * are those of the chunk. Chunks of one thread come in their order. */
 void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t tid, uint64_t ticks,
@@ -54,9 +62,9 @@ void fm_trace_pack_end(struct fm_trace_pack *pack, uint64_t end_ticks);
 /* A function under its caller. Parents come before their children; that of a root is UINT32_MAX. */
 struct fm_trace_node {
     uint32_t parent;
-    uint32_t func;   /* local id; 0 of a root */
-    uint32_t thread; /* index into the threads below */
-    uint32_t reserved;
+    uint32_t func;             /* local id; 0 of a root */
+    uint32_t thread;           /* index into the threads below */
+    uint32_t last_child, next; /* guesses, the packer's own */
     uint64_t calls, resumes;
     uint64_t total_ticks, suspended_ticks;
     uint64_t min_ticks, max_ticks; /* of an entry; 0: none ended */
@@ -78,6 +86,10 @@ const struct fm_trace_thread *fm_trace_pack_threads(const struct fm_trace_pack *
 /* Calls that are in the node of a caller, because the tree was full; words that made no sense. */
 uint64_t fm_trace_pack_lost_nodes(const struct fm_trace_pack *pack);
 uint64_t fm_trace_pack_broken(const struct fm_trace_pack *pack);
+
+/* Ticks as time, by the clock pairs so far: an instant (CLOCK_MONOTONIC), a length. */
+uint64_t fm_trace_pack_instant_ns(const struct fm_trace_pack *pack, uint64_t ticks);
+uint64_t fm_trace_pack_length_ns(const struct fm_trace_pack *pack, uint64_t ticks);
 
 /* The open calls are to be in the tree, as if they ended at `ticks`: of a process that still runs. Adds
  * to `nodes`, an array of as many as there are. */
