@@ -190,7 +190,8 @@ static bool read_payload(struct fm_reader *reader, const struct head *head, stru
         fetch(reader, reader->at + FM_BLOCK_HEADER_BYTES, head->stored_bytes, WINDOW_MIN_BYTES);
     if (!stored || fm_crc32c(0, stored, head->stored_bytes) != head->checksum)
         return false;
-    *block = (struct fm_block){ head->type, stored, head->stored_bytes, reader->at };
+    *block =
+        (struct fm_block){ head->type, stored, head->stored_bytes, reader->at, head->stored_bytes };
     if (head->codec == FM_CODEC_NONE)
         return head->raw_bytes == head->stored_bytes;
     if (head->codec != FM_CODEC_ZSTD || !decompress(reader, stored, head))
@@ -211,6 +212,25 @@ static bool is_followed(struct fm_reader *reader, const struct head *head)
     struct head next;
     uint64_t end = end_of(reader, head);
     return end == reader->len || (end < reader->len && read_head(reader, end, &next));
+}
+
+/* Its place and first bytes; whoever reads the rest later has to judge it. */
+static bool read_place(struct fm_reader *reader, const struct head *head, struct fm_block *block)
+{
+    size_t len =
+        head->stored_bytes < FM_BLOCK_FIRST_BYTES ? head->stored_bytes : FM_BLOCK_FIRST_BYTES;
+    if (head->codec != FM_CODEC_NONE || !is_followed(reader, head))
+        return false;
+    const uint8_t *first = fetch(reader, reader->at + FM_BLOCK_HEADER_BYTES, len, WINDOW_MIN_BYTES);
+    if (!first)
+        return false;
+    *block = (struct fm_block){ head->type, first, len, reader->at, head->stored_bytes };
+    return true;
+}
+
+static bool is_placed(const struct fm_reader *reader, uint16_t type)
+{
+    return type < TYPES_MAX && reader->placed >> type & 1;
 }
 
 static bool is_wanted(const struct fm_reader *reader, uint16_t type)
@@ -279,7 +299,9 @@ bool fm_reader_next(struct fm_reader *reader, struct fm_block *block)
     struct head head;
     while (find_block(reader, &head)) {
         bool wanted = is_wanted(reader, head.type);
-        if (wanted ? read_payload(reader, &head, block) : is_followed(reader, &head)) {
+        if (!wanted                        ? is_followed(reader, &head)
+            : is_placed(reader, head.type) ? read_place(reader, &head, block)
+                                           : read_payload(reader, &head, block)) {
             reader->at = end_of(reader, &head);
             reader->blocks++;
             if (wanted)

@@ -24,6 +24,8 @@ struct fm_reader {
     int fd;               /* the caller's */
     uint64_t len, at;
     uint64_t wanted; /* a bit per type of block; all at first */
+    uint64_t
+        placed; /* … of those that are wanted: only their place and first bytes are given out */
     struct {
         uint8_t *data;
         size_t len, cap;
@@ -47,7 +49,11 @@ struct fm_block {
     const uint8_t *data; /* valid until the next block is read; not NULL */
     size_t len;
     uint64_t offset; /* of the block in the file */
+    uint32_t
+        stored; /* bytes of its payload there; more than `len`, if that is only the first ones */
 };
+
+#define FM_BLOCK_FIRST_BYTES 64u /* of one that is placed, or fewer */
 
 /* Is this the beginning of a .fathom file? */
 bool fm_reader_recognise(const void *bytes, size_t len);

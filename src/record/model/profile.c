@@ -49,6 +49,7 @@ void fm_profile_free(struct fm_profile *p)
     fm_samples_release(&p->samples);
     fm_memory_release(&p->memory);
     fm_regions_release(&p->regions);
+    fm_traces_release(&p->traces);
     fm_flat_free(p->flat);
     free(p->function_index->table);
     fm_map_release(&p->function_index->next_twin);

@@ -27,6 +27,7 @@
 #include "record/model/metrics.h"
 #include "record/model/regions.h"
 #include "record/model/samples.h"
+#include "record/model/trace/traces.h"
 
 #define FM_NONE UINT32_MAX /* no node, no function, no parent */
 
@@ -154,6 +155,7 @@ struct fm_profile {
     struct fm_samples samples;
     struct fm_memory memory;
     struct fm_regions regions;
+    struct fm_traces traces;
     struct fm_flat *flat; /* NULL, or the table of a profile that came without a tree */
     struct fm_function_index *function_index; /* internal to profile.c */
 };

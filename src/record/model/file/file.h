@@ -23,7 +23,7 @@ enum fm_file_part {
     FM_FILE_ALL = 3,
 };
 
-/* Load from bytes in memory. `name` is for messages. */
+/* Load from bytes in memory. `name` is for messages. If it has traces, the bytes must outlive it. */
 struct fm_profile *fm_file_load(const void *bytes, size_t len, const char *name,
                                 struct fm_error *err);
 

@@ -413,6 +413,18 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
         return fm_load_residents(l, &c);
     case FM_BLOCK_RESERVES:
         return fm_load_reserves(l, &c);
+    case FM_BLOCK_TRACE_STREAMS:
+        return fm_load_trace_streams(l, &c);
+    case FM_BLOCK_TRACE_FUNCTIONS:
+        return fm_load_trace_functions(l, &c);
+    case FM_BLOCK_TRACE_NAMES:
+        return fm_load_trace_names(l, &c);
+    case FM_BLOCK_TRACE_EVENTS:
+    case FM_BLOCK_TRACE_LEVELS:
+    case FM_BLOCK_TRACE_MARKS:
+    case FM_BLOCK_TRACE_TASKS:
+    case FM_BLOCK_TRACE_CLOCK:
+        return fm_load_trace_block(l, block);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;
@@ -458,6 +470,8 @@ static void loader_release(struct fm_loader *l)
     fm_renumber_release(&l->nodes);
     fm_map_release(&l->metrics);
     fm_map_release(&l->flat_rows);
+    fm_map_release(&l->traces);
+    fm_trace_source_drop(l->source);
     fm_renumber_release(&l->lines);
     fm_renumber_release(&l->regions);
     fm_load_histories_release(l);
@@ -479,6 +493,11 @@ static uint64_t types_of(unsigned parts)
     return parts & FM_FILE_TEXTS ? types : types & ~(1ull << FM_BLOCK_TEXTS);
 }
 
+/* Those of which a profile keeps the place. */
+static const uint64_t placed_types = 1ull << FM_BLOCK_TRACE_EVENTS | 1ull << FM_BLOCK_TRACE_LEVELS |
+                                     1ull << FM_BLOCK_TRACE_MARKS | 1ull << FM_BLOCK_TRACE_TASKS |
+                                     1ull << FM_BLOCK_TRACE_CLOCK;
+
 static struct fm_profile *load(struct fm_reader *reader, unsigned parts, const char *name,
                                struct fm_error *err)
 {
@@ -487,6 +506,9 @@ static struct fm_profile *load(struct fm_reader *reader, unsigned parts, const c
                            .budget = fm_budget_for(reader->len) };
     struct fm_block block;
     reader->wanted = types_of(parts);
+    reader->placed = placed_types;
+    l.source = reader->bytes ? fm_trace_source_bytes(reader->bytes, (size_t)reader->len)
+                             : fm_trace_source_file(reader->fd);
     l.p = fm_profile_new();
     while (!l.budget.spent && fm_reader_next(reader, &block))
         if (!fm_budget_take(&l.budget, block.len, 1) || !load_block(&l, &block, reader->blocks - 1))

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/varint.h"
 #include "record/capture/budget.h"
+#include "record/capture/reader.h"
 #include "record/model/file/columns.h"
 #include "record/model/file/renumber.h"
 #include "record/model/profile.h"
@@ -42,6 +43,8 @@ struct fm_loader {
     bool ended; /* the writer's last block was seen */
     struct fm_budget budget;
     struct fm_history_load history;
+    struct fm_map traces;           /* number in the file → of the profile */
+    struct fm_trace_source *source; /* of the file; NULL: places of blocks are of no use */
 };
 
 /* By their numbers in the file; what is missing gets a stand-in and is counted. */
@@ -64,6 +67,11 @@ bool fm_load_history_contexts(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_history_changes(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_residents(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_reserves(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_trace_streams(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_trace_functions(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_trace_names(struct fm_loader *l, struct fm_cursor *c);
+/* A block whose place is kept. */
+bool fm_load_trace_block(struct fm_loader *l, const struct fm_block *block);
 bool fm_load_spots(struct fm_loader *l, struct fm_cursor *c);
 bool fm_load_waits(struct fm_loader *l, struct fm_cursor *c);
 

@@ -383,6 +383,18 @@ static void append_residents(struct append *a)
     }
 }
 
+static uint32_t number_string(void *a, uint32_t string)
+{
+    return string_number(a, string);
+}
+
+static void append_traces(struct append *a)
+{
+    struct fm_append_numbers numbers = { a->first_process, a->first_thread, a->functions,
+                                         number_string, a };
+    fm_recorder_traces(a->r, a->p, &numbers);
+}
+
 /* The text of a file that two recordings share is kept once; two states of it are kept both. */
 static void append_sources(struct append *a)
 {
@@ -420,6 +432,7 @@ void fm_recorder_profile(struct fm_recorder *r, const struct fm_profile *p)
     append_regions(&a);
     append_histories(&a);
     append_residents(&a);
+    append_traces(&a);
     append_sources(&a);
     free(a.strings);
     free(a.functions);

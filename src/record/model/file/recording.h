@@ -26,7 +26,8 @@
     X(RUN) X(PROCESSES) X(NOTES) X(METRICS) X(FUNCTIONS) X(THREADS) X(NODES) X(FLAT_ROWS)          \
     X(FLAT_EDGES) X(LINE_MARKS) X(LINE_UNIT) X(LINES) X(LINE_VISITS) X(LINE_STATES) X(LINE_MEMORY) \
     X(SPOTS) X(WAITS) X(HEAP_COUNTS) X(MEMORY_POINTS) X(MEMORY_MARKS) X(HISTORIES)                 \
-    X(HISTORY_CONTEXTS) X(HISTORY_CHANGES) X(REGIONS) X(RESIDENTS) X(RESERVES) X(SOURCES)
+    X(HISTORY_CONTEXTS) X(HISTORY_CHANGES) X(REGIONS) X(RESIDENTS) X(RESERVES) X(TRACE_STREAMS)    \
+    X(TRACE_FUNCTIONS) X(TRACE_NAMES) X(SOURCES)
 /* clang-format on */
 
 enum fm_recorder_table {
@@ -72,6 +73,7 @@ struct fm_recorder {
     struct fm_map children; /* (context, function) → context */
     struct fm_map sources;  /* (file, text) of those that are known */
     uint32_t runs;          /* of the profiles so far */
+    uint32_t traces;        /* … and theirs */
 };
 
 /* Add a row; all that waits is written first if there is no room. Returns its number. */
@@ -88,6 +90,17 @@ void fm_recorder_write(struct fm_recorder *r);
 /* What is one for all profiles and known at the end: the table of those that came without a tree, and
  * the unit of a timer. */
 void fm_recorder_sums(struct fm_recorder *r);
+
+/* The traces of a profile that was appended: what its processes and threads begin with in the file, and
+ * the numbers of its functions and strings there. */
+struct fm_append_numbers {
+    uint32_t first_process, first_thread;
+    const uint32_t *functions;
+    uint32_t (*string)(void *context, uint32_t string);
+    void *context;
+};
+void fm_recorder_traces(struct fm_recorder *r, const struct fm_profile *p,
+                        const struct fm_append_numbers *numbers);
 
 /* Source text: as a string, in blocks that a reader may pass over. */
 uint32_t fm_recorder_source_text(struct fm_recorder *r, const void *bytes, size_t len);

@@ -52,6 +52,7 @@ struct fm_traces {
     FM_VEC(struct fm_trace) list;
 };
 
+void fm_trace_release(struct fm_trace *trace);
 void fm_traces_release(struct fm_traces *traces);
 
 /* A source that reads a file by position; takes a descriptor of its own. NULL if it cannot. */

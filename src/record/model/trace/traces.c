@@ -1,0 +1,114 @@
+/* The traces of a profile, and where their blocks are; see traces.h. */
+#include "record/model/trace/traces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef __wasm__
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
+#include "base/memory.h"
+
+void fm_trace_release(struct fm_trace *trace)
+{
+    fm_trace_source_drop(trace->source);
+    fm_vec_release(&trace->functions);
+    fm_vec_release(&trace->names);
+    fm_vec_release(&trace->streams);
+    fm_vec_release(&trace->blocks);
+    trace->source = NULL;
+}
+
+void fm_traces_release(struct fm_traces *traces)
+{
+    for (size_t i = 0; i < traces->list.len; i++)
+        fm_trace_release(&traces->list.data[i]);
+    fm_vec_release(&traces->list);
+}
+
+void fm_trace_source_drop(struct fm_trace_source *source)
+{
+    if (!source || --source->users)
+        return;
+    source->release(source->context);
+    free(source);
+}
+
+static struct fm_trace_source *new_source(bool (*read)(void *, uint64_t, void *, size_t),
+                                          void (*release)(void *), void *context)
+{
+    struct fm_trace_source *source = fm_calloc(1, sizeof *source);
+    *source = (struct fm_trace_source){ read, release, context, 1 };
+    return source;
+}
+
+/* ---- bytes ---- */
+
+struct source_bytes {
+    const uint8_t *data;
+    size_t len;
+};
+
+static bool read_bytes(void *context, uint64_t at, void *into, size_t bytes)
+{
+    const struct source_bytes *of = context;
+    if (at > of->len || bytes > of->len - at)
+        return false;
+    memcpy(into, of->data + at, bytes);
+    return true;
+}
+
+struct fm_trace_source *fm_trace_source_bytes(const void *bytes, size_t len)
+{
+    struct source_bytes *of = fm_calloc(1, sizeof *of);
+    *of = (struct source_bytes){ bytes, len };
+    return new_source(read_bytes, free, of);
+}
+
+/* ---- a file ---- */
+
+#ifdef __wasm__ /* there are no files */
+struct fm_trace_source *fm_trace_source_file(int fd)
+{
+    (void)fd;
+    return NULL;
+}
+#else
+struct source_file {
+    int fd;
+};
+
+static bool read_file(void *context, uint64_t at, void *into, size_t bytes)
+{
+    const struct source_file *of = context;
+    uint8_t *to = into;
+    while (bytes) {
+        ssize_t got = pread(of->fd, to, bytes, (off_t)at);
+        if (got <= 0)
+            return false;
+        to += got;
+        at += (uint64_t)got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+static void release_file(void *context)
+{
+    struct source_file *of = context;
+    close(of->fd);
+    free(of);
+}
+
+struct fm_trace_source *fm_trace_source_file(int fd)
+{
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return NULL;
+    struct source_file *of = fm_calloc(1, sizeof *of);
+    of->fd = own;
+    return new_source(read_file, release_file, of);
+}
+#endif
