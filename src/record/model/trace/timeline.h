@@ -85,7 +85,9 @@ enum fm_mark_kind {
     FM_MARK_TASK,    /* a step of a task: value: its number, name: its name */
     FM_MARK_FORK,    /* value: pid of the child */
     FM_MARK_WAITED,  /* the thread stood still for room */
-    FM_MARK_CLOCK,   /* the clock jumped */
+    FM_MARK_CLOCK,   /* the clock jumped: value: ns on the way */
+    FM_MARK_AWAIT, /* a task (value) begins to wait for another (other), or for something else (0) */
+    FM_MARK_VALUE, /* of the call or region that began last: name: its key, value: string id */
 };
 
 struct fm_mark {

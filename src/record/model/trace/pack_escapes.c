@@ -1,0 +1,337 @@
+/* Records of a trace that are no plain calls; see pack.h, packing.h and capture/live_trace.h. */
+#include <string.h>
+
+#include "record/model/trace/packing.h"
+#include "record/model/trace/timeline.h"
+
+#define ASYNC_MAX 65536u /* spans that may be open at once, over all threads */
+
+static bool is_name(const struct fm_trace_pack *pack, uint32_t name)
+{
+    return name && name <= pack->names && name < FM_EVENT_ID_MAX / 2;
+}
+
+static bool is_function(const struct fm_trace_pack *pack, uint32_t func)
+{
+    return func && func <= pack->functions && func < FM_EVENT_ID_MAX;
+}
+
+static uint32_t name_of(struct fm_trace_pack *pack, const struct fm_word *word, unsigned at)
+{
+    uint32_t name = fm_word_u32(word, at);
+    if (is_name(pack, name))
+        return name;
+    pack->broken++;
+    return 0;
+}
+
+/* Where it happens: the innermost open call, + 1. */
+static uint32_t place_of(const struct fm_stream *s)
+{
+    for (size_t i = s->frames.len; i; i--)
+        if (fm_event_is_call(s->frames.data[i - 1].code))
+            return fm_event_subject(s->frames.data[i - 1].code) + 1;
+    return 0;
+}
+
+void fm_pack_mark(struct fm_stream *s, const struct fm_trace_mark *mark)
+{
+    fm_vec_push(&s->marks.list, *mark);
+}
+
+static void instant(struct fm_trace_pack *pack, struct fm_stream *s, enum fm_mark_kind kind,
+                    uint32_t name, uint64_t ticks, uint64_t value)
+{
+    (void)pack;
+    struct fm_trace_mark mark = { .begin = ticks,
+                                  .end = ticks,
+                                  .kind = (uint32_t)kind,
+                                  .name = name,
+                                  .subject = place_of(s),
+                                  .value = value };
+    fm_pack_mark(s, &mark);
+}
+
+/* ---- regions and collections ---- */
+
+static void end_region(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t name,
+                       uint64_t ticks)
+{
+    uint32_t code = fm_event_begin(name * 2, FM_EVENT_OTHER);
+    struct fm_trace_mark mark = { .end = ticks, .kind = FM_MARK_REGION, .name = name };
+    if (s->frames.len && s->frames.data[s->frames.len - 1].code == code) {
+        fm_pack_end_frame(pack, s, FM_EVENT_REGION_END, ticks);
+        return;
+    }
+    for (size_t i = s->frames.len; i; i--) {
+        struct fm_pack_frame *frame = &s->frames.data[i - 1];
+        if (frame->code != code || frame->flags & FM_FRAME_ENDED)
+            continue;
+        frame->flags |= FM_FRAME_ENDED;
+        mark.begin = frame->begin;
+        fm_pack_mark(s, &mark);
+        return;
+    }
+    for (size_t i = s->orphans.len; i; i--) {
+        if (s->orphans.data[i - 1].name != name)
+            continue;
+        mark.begin = s->orphans.data[i - 1].begin;
+        s->orphans.data[i - 1] = s->orphans.data[--s->orphans.len];
+        fm_pack_mark(s, &mark);
+        return;
+    }
+    pack->broken++;
+}
+
+static void end_collection(struct fm_trace_pack *pack, struct fm_stream *s,
+                           const struct fm_word *word, uint64_t ticks)
+{
+    size_t at = s->frames.len;
+    while (at && (fm_event_is_call(s->frames.data[at - 1].code) ||
+                  !(fm_event_id(s->frames.data[at - 1].code) & 1)))
+        at--;
+    if (!at) {
+        pack->broken++;
+        return;
+    }
+    while (s->frames.len > at)
+        fm_pack_end_frame(pack, s, FM_EVENT_CLOSE, ticks);
+    const struct fm_pack_frame *frame = &s->frames.data[at - 1];
+    struct fm_trace_mark mark = { .begin = frame->begin,
+                                  .end = ticks,
+                                  .kind = FM_MARK_COLLECTION,
+                                  .value = fm_event_id(frame->code) / 2,
+                                  .other = fm_word_u32(word, 0) };
+    fm_pack_end_frame(pack, s, FM_EVENT_GC_END, ticks);
+    mark.subject = place_of(s);
+    fm_pack_mark(s, &mark);
+}
+
+/* ---- spans that need not nest ---- */
+
+static void begin_async(struct fm_trace_pack *pack, const struct fm_word *word, uint64_t ticks)
+{
+    struct fm_async_span span = { name_of(pack, word, 0), fm_word_u32(word, 2), ticks };
+    if (pack->async.len < ASYNC_MAX)
+        fm_vec_push(&pack->async, span);
+    else
+        pack->broken++;
+}
+
+static void end_async(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                      uint64_t ticks)
+{
+    uint32_t token = fm_word_u32(word, 0);
+    for (size_t i = pack->async.len; i; i--) {
+        struct fm_async_span *span = &pack->async.data[i - 1];
+        if (span->token != token)
+            continue;
+        struct fm_trace_mark mark = { .begin = span->begin < ticks ? span->begin : ticks,
+                                      .end = ticks,
+                                      .kind = FM_MARK_REGION,
+                                      .name = span->name,
+                                      .value = token };
+        *span = pack->async.data[--pack->async.len];
+        fm_pack_mark(s, &mark);
+        return;
+    }
+    pack->broken++;
+}
+
+/* ---- tasks ---- */
+
+void fm_pack_end_step(struct fm_stream *s, uint64_t ticks)
+{
+    struct fm_trace_mark mark = {
+        .begin = s->task_begin, .end = ticks, .kind = FM_MARK_TASK, .value = s->task
+    };
+    if (s->task)
+        fm_pack_mark(s, &mark);
+    s->task = 0;
+}
+
+static void take_task(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                      uint64_t ticks)
+{
+    struct fm_trace_task task = { .task = fm_word_u32(word, 0) };
+    if (word->escape == FM_TRACE_TASK_STEP) {
+        fm_pack_end_step(s, ticks);
+        s->task = task.task;
+        s->task_begin = ticks;
+        return;
+    }
+    if (word->escape == FM_TRACE_TASK_AWAITS) {
+        instant(pack, s, FM_MARK_AWAIT, 0, ticks, task.task);
+        s->marks.list.data[s->marks.list.len - 1].other = fm_word_u32(word, 2);
+        return;
+    }
+    if (word->escape == FM_TRACE_TASK_NEW) {
+        task.name = name_of(pack, word, 2);
+        task.creator = fm_word_u32(word, 4);
+        task.created = ticks;
+        task.thread = s->thread;
+    } else if (word->escape == FM_TRACE_TASK_NAME) {
+        task.name = name_of(pack, word, 2);
+    } else {
+        task.done = ticks;
+    }
+    fm_vec_push(&pack->tasks.list, task);
+}
+
+/* ---- losses ---- */
+
+/* Nothing is known of the time between; what is open is told again, and is another span from then on. */
+static void lose(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                 uint64_t ticks)
+{
+    uint64_t events = fm_word_u64(word, 0), from = fm_word_u64(word, 4);
+    from = from < s->ticks ? s->ticks : from > ticks ? ticks : from;
+    struct fm_trace_mark mark = {
+        .begin = from, .end = ticks, .kind = FM_MARK_LOST, .value = events
+    };
+    pack->threads.data[s->index].lost += events;
+    s->lost_frames.len = 0;
+    for (size_t i = 0; i < s->frames.len; i++)
+        fm_vec_push(&s->lost_frames, s->frames.data[i]);
+    s->beyond = 0;
+    while (s->frames.len) {
+        s->frames.data[s->frames.len - 1].flags |= FM_FRAME_LOST;
+        fm_pack_end_frame(pack, s, FM_EVENT_CLOSE, from);
+    }
+    s->lost_from = from;
+    s->reopening = true;
+    fm_pack_mark(s, &mark);
+}
+
+static void reopen_call(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                        uint64_t ticks)
+{
+    uint32_t func = fm_word_u32(word, 0);
+    uint64_t begin = fm_word_u64(word, 2);
+    if (!is_function(pack, func)) {
+        pack->broken++;
+        return;
+    }
+    fm_pack_begin(pack, s, fm_event_begin(func, FM_EVENT_OPEN), ticks,
+                  begin < ticks ? ticks - begin : 0);
+}
+
+static uint64_t waited_ticks(const struct fm_trace_pack *pack, const struct fm_word *word)
+{
+    uint64_t units = word->length == 1  ? word->payload[0]
+                     : word->length < 4 ? fm_word_u32(word, 0)
+                                        : fm_word_u64(word, 0);
+    return units < FM_WORDS_TICKS_MAX >> pack->shift ? units << pack->shift : 0;
+}
+
+static void close_calls(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t count,
+                        uint64_t ticks)
+{
+    while (count-- && fm_pack_end_call(pack, s, FM_EVENT_CLOSE, ticks))
+        ;
+}
+
+/* Calls and what is open. False: it is none of these. */
+static bool take_nesting(struct fm_trace_pack *pack, struct fm_stream *s,
+                         const struct fm_word *word, uint64_t ticks)
+{
+    uint32_t first = fm_word_u32(word, 0);
+    switch (word->escape) {
+    case FM_TRACE_UNWIND:
+        pack->broken += !fm_pack_end_call(pack, s, FM_EVENT_UNWIND, ticks);
+        return true;
+    case FM_TRACE_CLOSE:
+        close_calls(pack, s, first, ticks);
+        return true;
+    case FM_TRACE_THROW:
+        if (is_function(pack, first))
+            fm_pack_begin(pack, s, fm_event_begin(first, FM_EVENT_RESUME), ticks, s->suspended);
+        else
+            pack->broken++;
+        return true;
+    case FM_TRACE_GC_BEGIN:
+        fm_pack_begin(pack, s, fm_event_begin((first & 15) * 2 + 1, FM_EVENT_OTHER), ticks, 0);
+        return true;
+    case FM_TRACE_GC_END:
+        end_collection(pack, s, word, ticks);
+        return true;
+    case FM_TRACE_REGION_BEGIN:
+        if (is_name(pack, first))
+            fm_pack_begin(pack, s, fm_event_begin(first * 2, FM_EVENT_OTHER), ticks, 0);
+        else
+            pack->broken++;
+        return true;
+    case FM_TRACE_REGION_END:
+        end_region(pack, s, first, ticks);
+        return true;
+    case FM_TRACE_LOST:
+        lose(pack, s, word, ticks);
+        return true;
+    case FM_TRACE_OPEN:
+        reopen_call(pack, s, word, ticks);
+        return true;
+    case FM_TRACE_RESUMED_AFTER:
+        s->suspended = waited_ticks(pack, word);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A mark of which only its name and one number are known. */
+static void take_mark(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                      uint64_t ticks)
+{
+    struct fm_trace_mark waited = { .end = ticks, .kind = FM_MARK_WAITED };
+    switch (word->escape) {
+    case FM_TRACE_RAISE:
+        instant(pack, s, FM_MARK_EXCEPTION, name_of(pack, word, 0), ticks, 0);
+        break;
+    case FM_TRACE_COUNTER:
+        instant(pack, s, FM_MARK_COUNTER, name_of(pack, word, 0), ticks, fm_word_u64(word, 2));
+        break;
+    case FM_TRACE_INSTANT:
+        instant(pack, s, FM_MARK_INSTANT, name_of(pack, word, 0), ticks, 0);
+        break;
+    case FM_TRACE_VALUE:
+        instant(pack, s, FM_MARK_VALUE, name_of(pack, word, 0), ticks, name_of(pack, word, 2));
+        break;
+    case FM_TRACE_FORK:
+        instant(pack, s, FM_MARK_FORK, 0, ticks, fm_word_u32(word, 0));
+        break;
+    case FM_TRACE_WAITED:
+        waited.value = fm_word_u64(word, 0);
+        waited.begin = waited.value < ticks ? ticks - waited.value : 0;
+        fm_pack_mark(s, &waited);
+        break;
+    default: /* a later version's */
+        break;
+    }
+}
+
+void fm_pack_escape(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                    uint64_t ticks)
+{
+    if (word->escape != FM_TRACE_OPEN && word->escape != FM_TRACE_TIME)
+        s->reopening = false;
+    if (take_nesting(pack, s, word, ticks))
+        return;
+    switch (word->escape) {
+    case FM_TRACE_ASYNC_BEGIN:
+        begin_async(pack, word, ticks);
+        break;
+    case FM_TRACE_ASYNC_END:
+        end_async(pack, s, word, ticks);
+        break;
+    case FM_TRACE_TASK_NEW:
+    case FM_TRACE_TASK_STEP:
+    case FM_TRACE_TASK_AWAITS:
+    case FM_TRACE_TASK_DONE:
+    case FM_TRACE_TASK_NAME:
+        take_task(pack, s, word, ticks);
+        break;
+    default:
+        take_mark(pack, s, word, ticks);
+        break;
+    }
+}

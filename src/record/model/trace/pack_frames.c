@@ -1,0 +1,231 @@
+/*
+ * What is open on a thread, and the tree of calls that follows from it; see pack.h, packing.h.
+ *
+ * The tree is that of --calls: a node is a function below its caller, an entry is counted when it
+ * begins (a generator that goes on is a resume), its time is added when it ends. Regions and collections
+ * are spans and no nodes: calls in them are below the call around them.
+ */
+#include "record/model/trace/packing.h"
+#include "record/model/trace/timeline.h"
+
+#define NODES_MAX    (4u << 20)
+#define SUBJECTS_MAX (1u << 20) /* about which facts are told */
+
+/* ---- the tree ---- */
+
+uint32_t fm_pack_root(struct fm_trace_pack *pack, uint32_t thread)
+{
+    struct fm_trace_node root = { .parent = FM_NONE, .thread = thread, .last_child = FM_NONE };
+    root.next = (uint32_t)pack->nodes.len;
+    fm_vec_push(&pack->nodes, root);
+    return root.next;
+}
+
+static uint32_t find_child(struct fm_trace_pack *pack, uint32_t parent, uint32_t func)
+{
+    bool is_new;
+    uint32_t fresh = (uint32_t)pack->nodes.len;
+    uint64_t key = fm_map_pair(parent, func);
+    const uint32_t *known = fresh >= NODES_MAX ? fm_map_find(&pack->children, key)
+                                               : fm_map_at(&pack->children, key, fresh, &is_new);
+    if (!known)
+        return FM_NONE;
+    uint32_t node = *known, last = pack->nodes.data[parent].last_child;
+    if (node == fresh) {
+        struct fm_trace_node child = { .parent = parent,
+                                       .func = func,
+                                       .thread = pack->nodes.data[parent].thread,
+                                       .last_child = FM_NONE,
+                                       .next = fresh,
+                                       .min_ticks = 0 };
+        fm_vec_push(&pack->nodes, child);
+    }
+    if (last != FM_NONE)
+        pack->nodes.data[last].next = node;
+    pack->nodes.data[parent].last_child = node;
+    return node;
+}
+
+/* Programs call the same again and again: the child that was called last, or what followed it then. */
+static inline uint32_t child_of(struct fm_trace_pack *pack, uint32_t parent, uint32_t func)
+{
+    struct fm_trace_node *nodes = pack->nodes.data;
+    uint32_t guess = nodes[parent].last_child;
+    if (guess != FM_NONE) {
+        if (nodes[guess].func == func)
+            return guess;
+        guess = nodes[guess].next;
+        if (nodes[guess].func == func && nodes[guess].parent == parent)
+            return nodes[parent].last_child = guess;
+    }
+    return find_child(pack, parent, func);
+}
+
+static void add_time(struct fm_trace_pack *pack, const struct fm_pack_frame *frame, uint64_t ticks,
+                     bool whole)
+{
+    if (frame->flags & FM_FRAME_NO_NODE)
+        return;
+    struct fm_trace_node *node = &pack->nodes.data[frame->node];
+    node->total_ticks += ticks - frame->entered;
+    uint64_t entry = ticks - frame->begin;
+    if (!whole)
+        return;
+    if (entry > node->max_ticks)
+        node->max_ticks = entry;
+    entry = entry ? entry : 1; /* 0 is none */
+    if (!node->min_ticks || entry < node->min_ticks)
+        node->min_ticks = entry;
+}
+
+/* ---- begins ---- */
+
+/* A call that was open before a loss, and is told again: its time in the tree goes on from there. */
+static uint64_t entered_at(const struct fm_stream *s, const struct fm_pack_frame *frame,
+                           uint64_t ticks)
+{
+    size_t depth = s->frames.len;
+    if (fm_event_how(frame->code) != FM_EVENT_OPEN)
+        return frame->begin;
+    if (!s->reopening)
+        return ticks;
+    if (depth < s->lost_frames.len && s->lost_frames.data[depth].begin == frame->begin &&
+        fm_event_id(s->lost_frames.data[depth].code) == fm_event_id(frame->code))
+        return s->lost_from;
+    return frame->begin > s->lost_from ? frame->begin : s->lost_from;
+}
+
+static void count_entry(struct fm_trace_pack *pack, struct fm_stream *s,
+                        struct fm_pack_frame *frame, uint32_t parent)
+{
+    enum fm_event_begin how = fm_event_how(frame->code);
+    frame->node = child_of(pack, parent, fm_event_id(frame->code));
+    if (frame->node == FM_NONE) {
+        frame->node = parent;
+        frame->flags |= FM_FRAME_NO_NODE;
+        pack->lost_nodes += how == FM_EVENT_CALL;
+        return;
+    }
+    struct fm_trace_node *node = &pack->nodes.data[frame->node];
+    node->calls += how == FM_EVENT_CALL;
+    if (how == FM_EVENT_RESUME) {
+        node->resumes++;
+        node->suspended_ticks += s->suspended;
+    }
+}
+
+void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code, uint64_t ticks,
+                   uint64_t extra)
+{
+    if (s->frames.len >= FM_TRACE_DEPTH_MAX) {
+        s->beyond++;
+        return;
+    }
+    enum fm_event_begin how = fm_event_how(code);
+    const struct fm_pack_frame *top = s->frames.len ? &s->frames.data[s->frames.len - 1] : NULL;
+    struct fm_pack_frame frame = { .begin = ticks, .code = code };
+    uint32_t parent = top ? top->node : pack->threads.data[s->index].root;
+    if (how == FM_EVENT_OPEN) {
+        frame.begin = extra < ticks ? ticks - extra : 0;
+        if (top && frame.begin < top->begin)
+            frame.begin = top->begin;
+        extra = ticks - frame.begin;
+        frame.flags = s->reopening ? FM_FRAME_LOST : 0;
+    }
+    frame.entered = entered_at(s, &frame, ticks);
+    if (how == FM_EVENT_OTHER) {
+        frame.node = parent;
+        frame.flags |= FM_FRAME_NO_NODE;
+    } else {
+        count_entry(pack, s, &frame, parent);
+    }
+    fm_vec_push(&s->frames, frame);
+    struct fm_trace_thread *thread = &pack->threads.data[s->index];
+    if (s->frames.len > s->stretch.depth) {
+        s->stretch.depth = (uint32_t)s->frames.len;
+        if (s->stretch.depth > thread->depth)
+            thread->depth = s->stretch.depth;
+    }
+    thread->events++;
+    if ((how == FM_EVENT_RESUME || how == FM_EVENT_OPEN) && !pack->replaying)
+        fm_buffer_add_varint(&s->stretch.extras, extra);
+    s->suspended = 0;
+    fm_pack_event(pack, s, code, ticks);
+}
+
+/* ---- ends ---- */
+
+static void tell_subject(struct fm_stream *s, uint32_t subject, uint64_t ticks)
+{
+    static const struct fm_pack_subject none = { .stretch = UINT64_MAX };
+    if (subject >= SUBJECTS_MAX) {
+        s->some_untold = true;
+        return;
+    }
+    while (s->subjects.len <= subject)
+        fm_vec_push(&s->subjects, none);
+    struct fm_pack_subject *known = &s->subjects.data[subject];
+    if (known->stretch != s->stretch_number) {
+        *known = (struct fm_pack_subject){ .stretch = s->stretch_number };
+        fm_vec_push(&s->told, subject);
+    }
+    known->spans++;
+    if (ticks > known->longest)
+        known->longest = ticks;
+}
+
+void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
+                       uint64_t ticks)
+{
+    size_t depth = s->frames.len - 1;
+    struct fm_pack_frame *frame = &s->frames.data[depth];
+    uint64_t length = ticks - frame->begin;
+    struct fm_level_cell span = { .begin = frame->begin,
+                                  .end = ticks,
+                                  .longest = length,
+                                  .covered = length,
+                                  .spans = 1,
+                                  .subject = fm_event_subject(frame->code) };
+    span.depth = depth < FM_LEVEL_DEPTH ? (uint16_t)depth : FM_LEVEL_DEPTH;
+    span.flags = (uint8_t)((frame->flags & FM_FRAME_LOST ? FM_CELL_LOST : 0) |
+                           (code == FM_EVENT_UNWIND ? FM_CELL_ERROR : 0));
+    add_time(pack, frame, ticks, code != FM_EVENT_CLOSE);
+    s->frames.len--;
+    pack->threads.data[s->index].events++;
+    fm_levels_add(&s->levels, &span);
+    if (!pack->replaying)
+        tell_subject(s, span.subject, length);
+    fm_pack_event(pack, s, code, ticks);
+}
+
+/* A region that is open when its call ends, or in which something is when it ends, is a mark: it does
+ * not nest. */
+static void orphan(struct fm_stream *s, const struct fm_pack_frame *frame)
+{
+    uint32_t id = fm_event_id(frame->code);
+    struct fm_pack_orphan region = { frame->begin, id / 2 };
+    if (!(id & 1) && !(frame->flags & FM_FRAME_ENDED) && s->orphans.len < 1024)
+        fm_vec_push(&s->orphans, region);
+}
+
+bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
+                      uint64_t ticks)
+{
+    if (s->beyond) {
+        s->beyond--;
+        return true;
+    }
+    size_t call = s->frames.len;
+    while (call && !fm_event_is_call(s->frames.data[call - 1].code))
+        call--;
+    if (!call)
+        return false;
+    while (s->frames.len > call) {
+        orphan(s, &s->frames.data[s->frames.len - 1]);
+        fm_pack_end_frame(pack, s, FM_EVENT_CLOSE, ticks);
+    }
+    fm_pack_end_frame(pack, s, code, ticks);
+    while (s->frames.len && s->frames.data[s->frames.len - 1].flags & FM_FRAME_ENDED)
+        fm_pack_end_frame(pack, s, FM_EVENT_REGION_END, ticks);
+    return true;
+}
