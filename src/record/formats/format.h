@@ -34,6 +34,7 @@ extern const struct fm_format fm_format_callgrind;
 extern const struct fm_format fm_format_collapsed;
 extern const struct fm_format fm_format_speedscope;
 extern const struct fm_format fm_format_firefox;
+extern const struct fm_format fm_format_chrome;
 extern const struct fm_format fm_format_pprof;
 extern const struct fm_format fm_format_mprofile;
 extern const struct fm_format fm_format_memray;

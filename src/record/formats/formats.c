@@ -21,6 +21,7 @@ static const struct fm_format *const formats[] = {
     &fm_format_callgrind,
     &fm_format_speedscope,
     &fm_format_firefox,
+    &fm_format_chrome,
     &fm_format_pprof,
     &fm_format_mprofile,
     &fm_format_memray,

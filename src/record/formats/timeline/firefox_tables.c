@@ -97,7 +97,7 @@ uint32_t fm_firefox_stack(struct fm_firefox *f, uint32_t prefix, uint32_t func, 
 
 /* ---- columns ---- */
 
-enum column {
+enum firefox_column {
     STACK_FRAME,
     STACK_PREFIX,
     FRAME_FUNCTION,
@@ -111,7 +111,7 @@ enum column {
 };
 
 /* A cell, or FM_NONE where the format has null. */
-static uint32_t cell(const struct fm_firefox *f, enum column column, size_t i)
+static uint32_t cell(const struct fm_firefox *f, enum firefox_column column, size_t i)
 {
     switch (column) {
     case STACK_FRAME:
@@ -139,7 +139,7 @@ static uint32_t cell(const struct fm_firefox *f, enum column column, size_t i)
 }
 
 static void put_column(const struct fm_firefox *f, struct fm_buffer *out, const char *key,
-                       enum column column, size_t len)
+                       enum firefox_column column, size_t len)
 {
     fm_buffer_addf(out, "\"%s\":[", key);
     for (size_t i = 0; i < len; i++) {
