@@ -1045,22 +1045,22 @@ static void test_errors_of_estimates(void **state)
     struct fm_engine e;
     struct fm_profile *p = lined();
     for (uint32_t node = 1; node < p->nodes.len; node++)
-        fm_profile_add(p, FM_METRIC_PEAK_ERROR, node, 25); /* ± 2 · 16 · 5 bytes each */
-    p->processes.data[0].memory_sample_bytes = 4096;
+        fm_profile_add(p, FM_METRIC_PEAK_ERROR, node, 25);
+    p->processes.data[0].memory_sample_bytes = 32; /* three more of 2 · 2 in units of 16 bytes */
     fm_engine_init(&e);
     assert_int_equal(fm_engine_add(&e, p, "sampled"), 0);
     assert_int_equal(fm_engine_summary(&e, 0), 0);
     assert_null(strstr(fm_buffer_text(&e.text), "peak_error")); /* nothing to be drawn */
-    assert_non_null(strstr(fm_buffer_text(&e.text), "\"memorySampleBytes\":4096"));
+    assert_non_null(strstr(fm_buffer_text(&e.text), "\"memorySampleBytes\":32"));
     struct fm_view *v = VIEW(&e, "together=1", "byLine=1");
     assert_int_equal(fm_view_table(v, FM_METRIC_PEAK), 0);
     const struct fm_result *r = &e.results[0];
     uint32_t row = row_of(r, 0, line_named(&e, "main", 4));
     assert_true(r->scalars[4] == 1);
-    assert_true(f64_at(r, 10, row) == 160);
-    assert_true(f64_at(r, 11, row) == 2 * 16 * 7); /* the root of 50 is 7 */
+    assert_true(f64_at(r, 10, row) == 2 * 16 * 6); /* the root of 25 + 12 */
+    assert_true(f64_at(r, 11, row) == 2 * 16 * 7); /* of 50 + 12 */
     assert_int_equal(fm_view_error(v, 0, FM_METRIC_PEAK), 0);
-    assert_true(r->scalars[0] == 2 * 16 * 11); /* of 125 */
+    assert_true(r->scalars[0] == 2 * 16 * 11); /* of 125 + 12 */
     assert_int_equal(fm_view_error(v, 0, FM_METRIC_BLOCKS), 0);
     assert_true(r->scalars[0] == 0);
     assert_int_equal(fm_view_error(v, 99, FM_METRIC_PEAK), -1);

@@ -88,9 +88,13 @@ static void test_sampled(void **state)
     assert_int_equal(last->bucket, FM_HEAP_KIND_MMAP);
     assert_int_equal(last->bytes, 8192);
     assert_int_equal(last->blocks, 1);
-    assert_int_equal(fm_error_bytes(900), 2 * 16 * 30);
-    assert_int_equal(fm_error_bytes(-1), 0);
-    assert_int_equal(fm_error_bytes(INT64_MAX), (int64_t)3037000499 * 32);
+    assert_int_equal(fm_error_bytes(900, 0), 2 * 16 * 30);
+    assert_int_equal(fm_error_bytes(-1, 0), 0);
+    assert_int_equal(fm_error_bytes(INT64_MAX, 0), (int64_t)3037000499 * 32);
+    /* Three samples more, of 64 KiB: √(33 + 3) · 4096 with 33 samples; what is exact has none. */
+    assert_int_equal(fm_error_bytes(33 << 24, 64 << 10), 2 * 16 * 6 * 4096);
+    assert_int_equal(fm_error_bytes(0, 64 << 10), 0);
+    assert_true(fm_error_bytes(1, UINT64_MAX) > 0);
     fm_profile_free(p);
 }
 

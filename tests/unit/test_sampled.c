@@ -204,16 +204,10 @@ static struct estimated peak_of(const struct sampled_program *p, int context)
 {
     struct estimated e = { 0, 0 };
     for (int half = 0; half < 2; half++) {
-        const struct fm_heap_account *a = &p->accounts[context][half];
-        const struct fm_heap_error *error = &p->errors[context][half];
-        const struct fm_heap_half *own = &p->header.halves[half], *other = &p->header.halves[!half];
-        bool at_others = a->epoch != other->epoch || other->rising;
-        bool at_own = error->own_epoch != own->epoch || own->rising;
-        e.bytes += (double)fm_heap_sampled_peak(at_others ? a->live : a->at,
-                                                at_own ? a->live : error->own_at);
-        e.square +=
-            (double)fm_heap_sampled_peak((int64_t)(at_others ? error->live : error->at),
-                                         (int64_t)(at_own ? error->live : error->own_at_error));
+        struct fm_heap_sampled_peak peak = fm_heap_sampled_peak(
+            &p->header, half, &p->accounts[context][half], &p->errors[context][half]);
+        e.bytes += (double)peak.bytes;
+        e.square += (double)peak.square;
     }
     return e;
 }
@@ -236,20 +230,19 @@ struct judged {
 
 static void judge(struct judged *j, struct estimated e, double truth)
 {
-    double said = (double)fm_error_bytes((int64_t)e.square), error = e.bytes - truth;
+    double said = (double)fm_error_bytes((int64_t)e.square, INTERVAL), error = e.bytes - truth;
     j->within += fabs(error) <= said;
     j->bias += error;
     j->said += said / FM_ERROR_WIDTH;
     j->n++;
 }
 
-static void run(struct sampled_program *p, void (*program)(struct sampled_program *), uint64_t seed)
+static void begin_program(struct sampled_program *p, uint64_t seed)
 {
     struct known_block *blocks = p->blocks;
     *p = (struct sampled_program){ .blocks = blocks, .random = seed << 32, .chosen = 5 };
     p->header.halves[0].epoch = p->header.halves[1].epoch = 1;
     p->left = (int64_t)fm_chance_distance(&p->random, INTERVAL);
-    program(p);
 }
 
 /* `most` is how far off the average may be, in standard errors of one run. */
@@ -275,7 +268,8 @@ static void check(void (*program)(struct sampled_program *), const char *name, b
     p->blocks = blocks;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct estimated sum = { 0, 0 }, made = { 0, 0 };
-        run(p, program, seed);
+        begin_program(p, seed);
+        program(p);
         for (int c = 0; c < CONTEXTS; c++) {
             struct estimated one = peak_of(p, c), all = allocated_of(p, c);
             sum.bytes += one.bytes, sum.square += one.square;
@@ -330,6 +324,103 @@ static void two_peaks_of_two_contexts(void **test_state)
     check(two_peaks, "two peaks", false, 0.8, 0.86);
 }
 
+/* ---- few samples ---- */
+
+enum { FEW_SEEDS = 1200 };
+
+/* So many bytes, as multiples of the interval, in blocks of a size: freed, or made anew again
+ * and again (where the peak is the highest of many instants). */
+struct few {
+    double samples; /* on average */
+    uint32_t bytes;
+    enum { FREED, RENEWED } then;
+};
+
+static void do_few(struct sampled_program *p, const struct few *few)
+{
+    size_t n = (size_t)(few->samples * INTERVAL / few->bytes);
+    for (size_t i = 0; i < n; i++)
+        begin(p, i, few->bytes, 0);
+    for (size_t i = 0; few->then == RENEWED && i < 4 * n; i++) {
+        size_t slot = fm_chance_next(&p->chosen) % n;
+        end(p, slot);
+        begin(p, slot, few->bytes, 0);
+    }
+    for (size_t i = 0; few->then == FREED && i < n; i++)
+        end(p, i);
+}
+
+/* A number of which there is no sample is not shown. */
+static void judge_shown(struct judged *j, struct estimated e, double truth)
+{
+    if (e.square > 0)
+        judge(j, e, truth);
+}
+
+static void assert_covers(const struct judged *j, const char *what, const struct few *few)
+{
+    static const char *const then[] = { "freed", "renewed" };
+    double within = (double)j->within / j->n;
+    print_message("%g samples of %u bytes, %s: %s within ± in %.1f %%\n", few->samples, few->bytes,
+                  then[few->then], what, within * 100);
+    assert_true(within >= 0.94);
+}
+
+static void few_samples_are_right_within_what_is_said(void **test_state)
+{
+    (void)test_state;
+    static const double samples[] = { 2, 3, 4, 6, 8, 12, 20 };
+    static const uint32_t sizes[] = { 64, 2048 };
+    struct sampled_program *p = calloc(1, sizeof *p);
+    struct known_block *blocks = calloc(MOST, sizeof *blocks);
+    assert_true(p && blocks);
+    p->blocks = blocks;
+    double within = 0, n = 0;
+    for (size_t k = 0; k < 7 * 2 * 2; k++) {
+        struct few few = { samples[k % 7], sizes[k / 7 % 2], k / 14 ? RENEWED : FREED };
+        struct judged peak = { 0 }, allocated = { 0 };
+        for (uint64_t seed = 1; seed <= FEW_SEEDS; seed++) {
+            begin_program(p, seed);
+            do_few(p, &few);
+            judge_shown(&peak, peak_of(p, 0), (double)p->peak);
+            judge_shown(&allocated, allocated_of(p, 0), (double)p->allocated);
+        }
+        assert_covers(&peak, "peak", &few);
+        assert_covers(&allocated, "allocated", &few);
+        within += peak.within + allocated.within;
+        n += peak.n + allocated.n;
+    }
+    print_message("few samples, all in all: within ± in %.1f %%\n", 100.0 * within / n);
+    assert_true(within >= 0.96 * n);
+    free(blocks);
+    free(p);
+}
+
+/* A process with one sample has a peak: of the half that met it, as the other has none to ask at. */
+static void one_sample_is_a_peak(void **test_state)
+{
+    (void)test_state;
+    struct sampled_program *p = calloc(1, sizeof *p);
+    struct known_block block;
+    int met = 0;
+    assert_non_null(p);
+    p->blocks = &block;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        begin_program(p, seed);
+        begin(p, 0, INTERVAL / 2, 0);
+        uint32_t halves = block.halves;
+        end(p, 0);
+        if (halves != 1 && halves != 2)
+            continue;
+        int64_t weight = fm_sampled_weigh(INTERVAL / 2, INTERVAL, halves == 2, block.dice).bytes;
+        assert_int_equal((int64_t)peak_of(p, 0).bytes, weight);
+        assert_true(peak_of(p, 0).square > 0);
+        met++;
+    }
+    assert_in_range(met, 20, 50); /* of 39 on average, those of both halves not counted */
+    free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +432,8 @@ int main(void)
         cmocka_unit_test(a_flat_plateau),
         cmocka_unit_test(many_peaks),
         cmocka_unit_test(two_peaks_of_two_contexts),
+        cmocka_unit_test(one_sample_is_a_peak),
+        cmocka_unit_test(few_samples_are_right_within_what_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,8 +323,8 @@ int fm_view_error(struct fm_view *v, uint32_t node, unsigned metric)
     if (error < FM_METRIC_COUNT && walk_init(&w, v, error, FM_ORDER_HEAVY, FM_BY_VALUE))
         numbers_of(&w, &kid);
     fm_result_begin(r, 0);
-    r->scalars[0] = (double)fm_error_bytes((int64_t)kid.value);
-    r->scalars[1] = (double)fm_error_bytes((int64_t)kid.self);
+    r->scalars[0] = (double)fm_profile_error_bytes(v->side[0].of.p, (int64_t)kid.value);
+    r->scalars[1] = (double)fm_profile_error_bytes(v->side[0].of.p, (int64_t)kid.self);
     return 0;
 }
 

@@ -266,8 +266,8 @@ int fm_view_table(struct fm_view *v, unsigned metric)
             base[2][i] = before[f].total;
         }
         if (errors) {
-            error[0][i] = (double)fm_error_bytes((int64_t)errors[f].self);
-            error[1][i] = (double)fm_error_bytes((int64_t)errors[f].total);
+            error[0][i] = (double)fm_profile_error_bytes(v->side[0].of.p, (int64_t)errors[f].self);
+            error[1][i] = (double)fm_profile_error_bytes(v->side[0].of.p, (int64_t)errors[f].total);
         }
     }
     r->scalars[0] = fm_view_sum(v, 0, metric);

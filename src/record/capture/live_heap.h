@@ -24,6 +24,7 @@
 #ifndef FM_CAPTURE_LIVE_HEAP_H
 #define FM_CAPTURE_LIVE_HEAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FM_HEAP_MAGIC        "FATHOMHP"
@@ -283,10 +284,47 @@ struct fm_heap_error {
     uint64_t reserved;
 };
 
-/* What a sampled account has at the peak, by what it has at those of the other half and of its own. */
-static inline int64_t fm_heap_sampled_peak(int64_t at_others, int64_t at_own)
+/* By what there is at the peak of the other half, and at that of its own (sampled_account.h). */
+static inline int64_t fm_heap_sampled_mean(int64_t at_others, int64_t at_own)
 {
     return at_others / 4 * 3 + at_own / 4 + (at_others % 4 * 3 + at_own % 4) / 4;
+}
+
+/* A store may say anything. */
+static inline int64_t fm_heap_square(uint64_t square)
+{
+    return square > INT64_MAX ? INT64_MAX : (int64_t)square;
+}
+
+/* What a sampled account of that half has at the peak, and the square of its error. Where the other half
+ * has no sample at all it has no peak to ask at: a process that is small against what is sampled. */
+struct fm_heap_sampled_peak {
+    int64_t bytes, blocks, square;
+};
+
+static inline struct fm_heap_sampled_peak fm_heap_sampled_peak(const struct fm_heap_header *header,
+                                                               int half,
+                                                               const struct fm_heap_account *a,
+                                                               const struct fm_heap_error *e)
+{
+    const struct fm_heap_half *own = &header->halves[half], *other = &header->halves[!half];
+    bool own_is_now = e->own_epoch != own->epoch || own->rising;
+    bool other_is_now = a->epoch != other->epoch || other->rising;
+    struct fm_heap_sampled_peak now = { a->live, a->live_blocks, fm_heap_square(e->live) },
+                                at = { a->at, a->at_blocks, fm_heap_square(e->at) },
+                                own_at = { e->own_at, e->own_at_blocks,
+                                           fm_heap_square(e->own_at_error) };
+    if (own_is_now)
+        own_at = now;
+    if (!other->peak)
+        return own_at;
+    if (other_is_now)
+        at = now;
+    return (struct fm_heap_sampled_peak){
+        fm_heap_sampled_mean(at.bytes, own_at.bytes),
+        fm_heap_sampled_mean(at.blocks, own_at.blocks),
+        fm_heap_sampled_mean(at.square, own_at.square),
+    };
 }
 
 enum fm_heap_thread_flags {

@@ -71,9 +71,13 @@ enum fm_metric fm_metric_error(enum fm_metric metric)
 }
 
 /* The root by whole numbers: the page's engine has no mathematics. */
-int64_t fm_error_bytes(int64_t squares)
+int64_t fm_error_bytes(int64_t squares, uint64_t sample_bytes)
 {
-    uint64_t left = squares > 0 ? (uint64_t)squares : 0, root = 0;
+    if (squares <= 0)
+        return 0;
+    uint64_t most = (uint64_t)1 << 30; /* nobody samples more rarely: files may say anything */
+    uint64_t sample = (sample_bytes < most ? sample_bytes : most) / FM_ERROR_UNIT_BYTES;
+    uint64_t left = (uint64_t)squares + FM_ERROR_MORE_SAMPLES * sample * sample, root = 0;
     for (uint64_t bit = (uint64_t)1 << 62; bit; bit >>= 2) {
         bool fits = left >= root + bit;
         left -= fits ? root + bit : 0;

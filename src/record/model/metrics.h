@@ -130,10 +130,13 @@ static inline bool fm_metric_is_memory(enum fm_metric metric)
 /* The number that says how far another may be off; FM_METRIC_COUNT if it has none. */
 enum fm_metric fm_metric_error(enum fm_metric metric);
 
-/* What is written as "±": the truth is within so many bytes in 19 of 20 cases, two standard errors. */
-#define FM_ERROR_WIDTH      2
-#define FM_ERROR_UNIT_BYTES 16 /* the squares are of so many bytes */
-int64_t fm_error_bytes(int64_t squares);
+/* What is written as "±": the truth is within so many bytes in 19 of 20 cases. Two standard errors; where
+ * there are few samples, of one in so many bytes, these are not known well either: of as many samples
+ * more (tests/unit/test_sampled.c). What has no error is exact. */
+#define FM_ERROR_WIDTH        2
+#define FM_ERROR_UNIT_BYTES   16 /* the squares are of so many bytes */
+#define FM_ERROR_MORE_SAMPLES 3
+int64_t fm_error_bytes(int64_t squares, uint64_t sample_bytes);
 
 /* How a unit is called in files: "", "ns", "bytes", "ppm", "256 bytes²". */
 const char *fm_unit_name(enum fm_unit unit);

@@ -278,6 +278,15 @@ bool fm_profile_has_estimates(const struct fm_profile *p)
     return false;
 }
 
+int64_t fm_profile_error_bytes(const struct fm_profile *p, int64_t squares)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; squares > 0 && i < p->processes.len; i++)
+        if (p->processes.data[i].memory_sample_bytes > most)
+            most = p->processes.data[i].memory_sample_bytes;
+    return fm_error_bytes(squares, most);
+}
+
 uint64_t fm_profile_columns(const struct fm_profile *p)
 {
     uint64_t columns = 0;

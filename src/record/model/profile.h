@@ -173,6 +173,9 @@ uint32_t fm_profile_string_of(struct fm_profile *into, const struct fm_profile *
 /* Is some of the memory an estimate, of sampled blocks? */
 bool fm_profile_has_estimates(const struct fm_profile *p);
 
+/* The "±" of a number by the square of its error; see fm_error_bytes. */
+int64_t fm_profile_error_bytes(const struct fm_profile *p, int64_t squares);
+
 /* The function equal to `f` in kind, line, name, qualname, file and twin; added if new. */
 uint32_t fm_profile_function(struct fm_profile *p, const struct fm_function *f);
 

@@ -35,7 +35,7 @@ static void put_rows(const struct fm_report *r)
         fm_csv_put_seconds(r, f->suspended_ns);
         if (r->flat->beside)
             fprintf(r->out, ",%lld,%lld", (long long)f->samples, (long long)f->total_samples);
-        fm_csv_put_metrics(r->out, r->flat->columns, f->self, f->total);
+        fm_csv_put_metrics(r->out, r->p, r->flat->columns, f->self, f->total);
         if (r->flat->beside)
             fm_csv_put_states(r, f->state_ns);
         fputs("\r\n", r->out);
@@ -52,7 +52,7 @@ static void put_edge(const struct fm_report *r, const struct fm_flat_edge *e)
             (long long)(sampled ? e->total_samples : e->primitive));
     fm_csv_put_seconds(r, e->self_ns);
     fm_csv_put_seconds(r, e->total_ns);
-    fm_csv_put_metrics(r->out, r->flat->columns, e->self, e->total);
+    fm_csv_put_metrics(r->out, r->p, r->flat->columns, e->self, e->total);
     fputs("\r\n", r->out);
 }
 
@@ -98,7 +98,7 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
         fprintf(r->out, ",%lld", (long long)fm_profile_value(b->p, FM_METRIC_SAMPLES, step->node));
     int64_t self[FM_METRIC_COUNT], total[FM_METRIC_COUNT];
     fm_node_numbers_get(&b->numbers, step->node, self, total);
-    fm_csv_put_metrics(r->out, b->numbers.metrics, self, total);
+    fm_csv_put_metrics(r->out, r->p, b->numbers.metrics, self, total);
     if (r->flat->states || r->flat->beside) {
         int64_t states[FM_STATE_COUNT];
         fm_states_of_node(b->p, step->node, states);
@@ -159,7 +159,7 @@ static void put_threads(const struct fm_report *r)
         fprintf(r->out, ",%lld", (long long)count);
         if (beside)
             fprintf(r->out, ",%lld", (long long)states[i].samples);
-        fm_csv_put_metrics(r->out, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);
+        fm_csv_put_metrics(r->out, r->p, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         if (states)
             fm_csv_put_states(r, states[i].state_ns);
         fputs("\r\n", r->out);

@@ -35,7 +35,7 @@ static void add_edges(struct json_page *page, const struct fm_edges *edges, uint
             fm_json_add_member(out, "self_ns", all[i].self_ns);
             fm_json_add_member(out, "total_ns", all[i].total_ns);
         }
-        fm_json_add_metrics(out, r->flat->columns, all[i].self, all[i].total);
+        fm_json_add_metrics(out, r->p, r->flat->columns, all[i].self, all[i].total);
         if (r->flat->states || r->flat->beside) {
             fm_json_add_member(out, "samples", all[i].samples);
             fm_json_add_member(out, "total_samples", all[i].total_samples);
@@ -78,7 +78,7 @@ static void add_rows(struct json_page *page, enum fm_part part)
         fm_json_add_member(out, "min_ns", f->min_ns);
         fm_json_add_member(out, "max_ns", f->max_ns);
         fm_json_add_member(out, "suspended_ns", f->suspended_ns);
-        fm_json_add_metrics(out, r->flat->columns, f->self, f->total);
+        fm_json_add_metrics(out, r->p, r->flat->columns, f->self, f->total);
         if (r->flat->states || r->flat->beside || part == FM_PART_STATES)
             add_samples(page, f);
         if (with_edges)
@@ -115,7 +115,7 @@ static void show_node(const struct fm_branches *b, const struct fm_step *step, v
                        fm_profile_value(b->p, FM_METRIC_SUSPENDED, step->node));
     int64_t self[FM_METRIC_COUNT], total[FM_METRIC_COUNT];
     fm_node_numbers_get(&b->numbers, step->node, self, total);
-    fm_json_add_metrics(out, b->numbers.metrics, self, total);
+    fm_json_add_metrics(out, b->p, b->numbers.metrics, self, total);
     if (page->r->flat->states || page->r->flat->beside) {
         int64_t states[FM_STATE_COUNT];
         fm_states_of_node(b->p, step->node, states);
@@ -166,7 +166,7 @@ static void add_threads(struct json_page *page)
                            t->end_ns > t->start_ns ? (int64_t)(t->end_ns - t->start_ns) : 0);
         fm_json_add_member(out, "cpu_ns", (int64_t)t->cpu_ns);
         fm_json_add_member(out, "calls", fm_events_sum(&events[i]));
-        fm_json_add_metrics(out, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);
+        fm_json_add_metrics(out, p, metrics, numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         if (sampled) {
             fm_json_add_member(out, "samples", states[i].samples);
             fm_json_add_states(out, "states_ns", states[i].state_ns);

@@ -18,8 +18,6 @@ char *fm_number_of(char *out, enum fm_unit unit, int64_t value)
     case FM_UNIT_SHARE:
         snprintf(out, FM_NUMBER_BYTES, "%.1f %%", (double)value / 1e4);
         return out;
-    case FM_UNIT_ERROR:
-        return fm_number_bytes(out, fm_error_bytes(value));
     default:
         return fm_number_count(out, value);
     }
@@ -75,7 +73,8 @@ static void add_name(struct fm_buffer *out, bool total, enum fm_metric metric, c
     fm_buffer_addf(out, "%s%s", total ? info->total_name : info->name, units[info->unit]);
 }
 
-static void add_number(struct fm_buffer *out, enum fm_unit unit, int64_t value, bool seconds)
+static void add_number(struct fm_buffer *out, const struct fm_profile *p, enum fm_unit unit,
+                       int64_t value, bool seconds)
 {
     uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
     if (unit == FM_UNIT_NS && seconds)
@@ -85,8 +84,9 @@ static void add_number(struct fm_buffer *out, enum fm_unit unit, int64_t value, 
     else if (unit == FM_UNIT_SHARE)
         fm_buffer_addf(out, "%.6f", (double)value / 1e6);
     else
-        fm_buffer_addf(out, "%lld",
-                       (long long)(unit == FM_UNIT_ERROR ? fm_error_bytes(value) : value));
+        fm_buffer_addf(
+            out, "%lld",
+            (long long)(unit == FM_UNIT_ERROR ? fm_profile_error_bytes(p, value) : value));
 }
 
 void fm_csv_put_metric_titles(FILE *out, uint64_t metrics, bool totals)
@@ -103,24 +103,25 @@ void fm_csv_put_metric_titles(FILE *out, uint64_t metrics, bool totals)
     fputs(fm_buffer_text(&text), out);
 }
 
-void fm_csv_put_metrics(FILE *out, uint64_t metrics, const int64_t *self, const int64_t *total)
+void fm_csv_put_metrics(FILE *out, const struct fm_profile *p, uint64_t metrics,
+                        const int64_t *self, const int64_t *total)
 {
     fm_autobuffer text = FM_BUFFER_INIT;
     for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
          m = fm_metric_next(metrics, m + 1)) {
         enum fm_unit unit = fm_metric_info((enum fm_metric)m)->unit;
         fm_buffer_add_char(&text, ',');
-        add_number(&text, unit, self[m], true);
+        add_number(&text, p, unit, self[m], true);
         if (!total || !fm_metric_has_total((enum fm_metric)m))
             continue;
         fm_buffer_add_char(&text, ',');
-        add_number(&text, unit, total[m], true);
+        add_number(&text, p, unit, total[m], true);
     }
     fputs(fm_buffer_text(&text), out);
 }
 
-void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t *self,
-                         const int64_t *total)
+void fm_json_add_metrics(struct fm_buffer *out, const struct fm_profile *p, uint64_t metrics,
+                         const int64_t *self, const int64_t *total)
 {
     for (int m = fm_metric_next(metrics, 0); m < FM_METRIC_COUNT;
          m = fm_metric_next(metrics, m + 1)) {
@@ -129,7 +130,7 @@ void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t 
             fm_autobuffer name = FM_BUFFER_INIT;
             add_name(&name, with, (enum fm_metric)m, "_ns");
             fm_json_add_key(out, name.data);
-            add_number(out, fm_metric_info((enum fm_metric)m)->unit, with ? total[m] : self[m],
+            add_number(out, p, fm_metric_info((enum fm_metric)m)->unit, with ? total[m] : self[m],
                        false);
         }
     }

@@ -26,9 +26,10 @@ void fm_metric_cells_empty(struct fm_table *t, uint64_t metrics);
 
 /* Without totals (`totals` false, `total` NULL) where a row stands for itself: threads. */
 void fm_csv_put_metric_titles(FILE *out, uint64_t metrics, bool totals);
-void fm_csv_put_metrics(FILE *out, uint64_t metrics, const int64_t *self, const int64_t *total);
-void fm_json_add_metrics(struct fm_buffer *out, uint64_t metrics, const int64_t *self,
-                         const int64_t *total);
+void fm_csv_put_metrics(FILE *out, const struct fm_profile *p, uint64_t metrics,
+                        const int64_t *self, const int64_t *total);
+void fm_json_add_metrics(struct fm_buffer *out, const struct fm_profile *p, uint64_t metrics,
+                         const int64_t *self, const int64_t *total);
 
 /* What the nodes of a profile have of these metrics. */
 struct fm_node_numbers {

@@ -85,7 +85,7 @@ static void show_step(const struct fm_branches *b, const struct fm_step *step, v
     fm_table_cell(t, FM_COLOR_NONE, fm_number_of(text, page->unit, total));
     if (page->squares)
         fm_table_cell(t, FM_COLOR_DIM,
-                      fm_number_of(text, FM_UNIT_ERROR, page->squares[step->node]));
+                      fm_number_bytes(text, fm_profile_error_bytes(p, page->squares[step->node])));
     fm_table_cell(t, fm_color_heat((double)total, (double)page->all_ns),
                   fm_number_percent(text, (double)total, (double)page->all_ns));
     fm_table_cell(t, FM_COLOR_NONE,

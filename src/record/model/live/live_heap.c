@@ -368,31 +368,19 @@ static void add_share(struct heap_load *l, uint64_t number, uint32_t node, bool 
                    touched ? share.at_blocks : a->live_blocks);
 }
 
-static int64_t known_square(uint64_t square)
-{
-    return square > INT64_MAX ? INT64_MAX : (int64_t)square;
-}
-
 /* Sampled blocks: estimates, how far they may be off, and a peak that two halves found. */
 static void add_sampled(struct heap_load *l, uint64_t number, uint32_t node)
 {
     const struct fm_heap_account *a = &l->accounts[number];
     const struct fm_heap_error *e = &l->errors[number < l->counts[FM_HEAP_ERRORS] ? number : 0];
     int half = l->nodes[a->node].account[1] == number;
-    const struct fm_heap_half *own = &l->h.halves[half], *other = &l->h.halves[!half];
-    bool at_others = a->epoch != other->epoch || other->rising;
-    bool at_own = e->own_epoch != own->epoch || own->rising;
-    fm_profile_add(l->p, FM_METRIC_PEAK, node,
-                   fm_heap_sampled_peak(at_others ? a->live : a->at, at_own ? a->live : e->own_at));
-    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node,
-                   fm_heap_sampled_peak(at_others ? a->live_blocks : a->at_blocks,
-                                        at_own ? a->live_blocks : e->own_at_blocks));
-    fm_profile_add(l->p, FM_METRIC_PEAK_ERROR, node,
-                   fm_heap_sampled_peak(known_square(at_others ? e->live : e->at),
-                                        known_square(at_own ? e->live : e->own_at_error)));
-    fm_profile_add(l->p, FM_METRIC_LEAKED_ERROR, node, known_square(e->live));
-    fm_profile_add(l->p, FM_METRIC_ALLOCATED_ERROR, node, known_square(e->allocated));
-    fm_profile_add(l->p, FM_METRIC_TEMPORARY_ERROR, node, known_square(e->temporary));
+    struct fm_heap_sampled_peak peak = fm_heap_sampled_peak(&l->h, half, a, e);
+    fm_profile_add(l->p, FM_METRIC_PEAK, node, peak.bytes);
+    fm_profile_add(l->p, FM_METRIC_PEAK_BLOCKS, node, peak.blocks);
+    fm_profile_add(l->p, FM_METRIC_PEAK_ERROR, node, peak.square);
+    fm_profile_add(l->p, FM_METRIC_LEAKED_ERROR, node, fm_heap_square(e->live));
+    fm_profile_add(l->p, FM_METRIC_ALLOCATED_ERROR, node, fm_heap_square(e->allocated));
+    fm_profile_add(l->p, FM_METRIC_TEMPORARY_ERROR, node, fm_heap_square(e->temporary));
 }
 
 static void add_peak(struct heap_load *l, uint64_t number, uint32_t node)

@@ -18,7 +18,7 @@ static void put_functions(const struct fm_report *r)
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         const struct fm_flat_row *f = &r->flat->rows.data[r->selection.rows.data[i]];
         fm_csv_put_function(r, f->func);
-        fm_csv_put_metrics(r->out, metrics, f->self, f->total);
+        fm_csv_put_metrics(r->out, r->p, metrics, f->self, f->total);
         fputs("\r\n", r->out);
     }
 }
@@ -34,7 +34,7 @@ static void put_lines(const struct fm_report *r)
     for (size_t i = 0; i < r->selection.rows.len; i++) {
         const struct fm_flat_row *f = &r->flat->rows.data[r->selection.rows.data[i]];
         fm_csv_put_function(r, f->func);
-        fm_csv_put_metrics(r->out, metrics, f->self, NULL);
+        fm_csv_put_metrics(r->out, r->p, metrics, f->self, NULL);
         fm_csv_put_source(r, fm_texts_find(texts, r->memory.origin[f->func], &why),
                           r->p->functions.data[f->func].line);
         fputs("\r\n", r->out);
@@ -57,7 +57,7 @@ static void put_edges(const struct fm_report *r, enum fm_direction direction)
             fm_csv_put_function(r, r->flat->rows.data[all[k].caller].func);
             fputc(',', r->out);
             fm_csv_put_function(r, r->flat->rows.data[all[k].callee].func);
-            fm_csv_put_metrics(r->out, metrics, all[k].self, all[k].total);
+            fm_csv_put_metrics(r->out, r->p, metrics, all[k].self, all[k].total);
             fputs("\r\n", r->out);
         }
     }
@@ -77,7 +77,7 @@ static void put_node(const struct fm_branches *b, const struct fm_step *step, vo
     fprintf(r->out, ",%u,%d,", b->p->threads.data[node->thread].tid, step->depth);
     fm_csv_put_function(r, node->func);
     fm_node_numbers_get(&b->numbers, step->node, self, total);
-    fm_csv_put_metrics(r->out, b->numbers.metrics, self, total);
+    fm_csv_put_metrics(r->out, r->p, b->numbers.metrics, self, total);
     fputs("\r\n", r->out);
 }
 
@@ -102,8 +102,8 @@ static void put_threads(const struct fm_report *r)
             continue;
         fprintf(r->out, "%u,%u,", p->processes.data[t->process].pid, t->tid);
         fm_csv_put_text(r, fm_profile_text(p, t->name));
-        fm_csv_put_metrics(r->out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,
-                           NULL);
+        fm_csv_put_metrics(r->out, r->p, fm_memory_metrics(r->p),
+                           numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         fputs("\r\n", r->out);
     }
 }
@@ -124,8 +124,8 @@ static void put_processes(const struct fm_report *r)
         fprintf(r->out, ",%s,", fm_memory_recorded(q));
         fm_csv_put_text(r, fm_profile_text(p, q->command));
         fprintf(r->out, ",%llu", (unsigned long long)q->memory_own_bytes);
-        fm_csv_put_metrics(r->out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,
-                           NULL);
+        fm_csv_put_metrics(r->out, r->p, fm_memory_metrics(r->p),
+                           numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         fputs("\r\n", r->out);
     }
 }

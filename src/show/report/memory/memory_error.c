@@ -23,17 +23,17 @@ void fm_memory_error_column(struct fm_table *t, const struct fm_profile *p, enum
         fm_table_column(t, "±", FM_TABLE_RIGHT);
 }
 
-static int64_t error_of(enum fm_metric metric, const int64_t *numbers)
+static int64_t error_of(const struct fm_profile *p, enum fm_metric metric, const int64_t *numbers)
 {
     enum fm_metric error = fm_metric_error(metric);
-    return error < FM_METRIC_COUNT ? fm_error_bytes(numbers[error]) : 0;
+    return error < FM_METRIC_COUNT ? fm_profile_error_bytes(p, numbers[error]) : 0;
 }
 
 void fm_memory_error_cell(struct fm_table *t, const struct fm_profile *p, enum fm_metric metric,
                           const int64_t *numbers)
 {
     char text[FM_NUMBER_BYTES];
-    int64_t error = error_of(metric, numbers);
+    int64_t error = error_of(p, metric, numbers);
     if (fm_memory_has_error(p, metric))
         fm_table_cell(t, FM_COLOR_DIM, error ? fm_number_bytes(text, error) : "");
 }
@@ -49,7 +49,7 @@ void fm_memory_describe(struct fm_buffer *out, const struct fm_profile *p, enum 
         fm_buffer_addf(out, "about %s", bytes);
     else
         fm_buffer_addf(out, "about %s ± %s", bytes,
-                       fm_number_bytes(error, error_of(metric, numbers)));
+                       fm_number_bytes(error, error_of(p, metric, numbers)));
 }
 
 void fm_memory_describe_samples(struct fm_buffer *out, const struct fm_memory_sums *sums)

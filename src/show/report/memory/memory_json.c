@@ -30,7 +30,7 @@ static void add_edges(struct fm_buffer *out, const struct fm_report *r,
     for (size_t i = 0; i < n; i++) {
         fm_buffer_add_text(out, i ? ", {" : "{");
         fm_json_add_function(out, r->p, r->flat->rows.data[fm_edges_other(edges, &all[i])].func);
-        fm_json_add_metrics(out, fm_memory_metrics(r->p), all[i].self, all[i].total);
+        fm_json_add_metrics(out, r->p, fm_memory_metrics(r->p), all[i].self, all[i].total);
         fm_buffer_add_char(out, '}');
     }
     fm_buffer_add_char(out, ']');
@@ -42,7 +42,7 @@ static void add_row(struct fm_buffer *out, const struct fm_report *r, uint32_t r
     add_element(out);
     fm_json_add_function(out, r->p, f->func);
     fm_json_add_member(out, "first_line", r->p->functions.data[r->memory.origin[f->func]].line);
-    fm_json_add_metrics(out, fm_memory_metrics(r->p), f->self, f->total);
+    fm_json_add_metrics(out, r->p, fm_memory_metrics(r->p), f->self, f->total);
 }
 
 static void add_functions(struct fm_buffer *out, const struct fm_report *r, enum fm_part part)
@@ -98,7 +98,7 @@ static void add_node(const struct fm_branches *b, const struct fm_step *step, vo
     fm_json_add_member(text->out, "depth", step->depth);
     fm_json_add_function(text->out, b->p, node->func);
     fm_node_numbers_get(&b->numbers, step->node, self, total);
-    fm_json_add_metrics(text->out, b->numbers.metrics, self, total);
+    fm_json_add_metrics(text->out, b->p, b->numbers.metrics, self, total);
     fm_buffer_add_char(text->out, '}');
 }
 
@@ -113,8 +113,8 @@ static void add_threads(struct fm_buffer *out, const struct fm_report *r)
         fm_json_add_member(out, "process", p->processes.data[p->threads.data[i].process].pid);
         fm_json_add_member(out, "thread", p->threads.data[i].tid);
         fm_json_add_text_member(out, "name", fm_profile_text(p, p->threads.data[i].name));
-        fm_json_add_metrics(out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,
-                            NULL);
+        fm_json_add_metrics(out, r->p, fm_memory_metrics(r->p),
+                            numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         fm_buffer_add_char(out, '}');
     }
 }
@@ -136,8 +136,8 @@ static void add_processes(struct fm_buffer *out, const struct fm_report *r)
             fm_json_add_member(out, "sample_bytes", (int64_t)q->memory_sample_bytes);
         fm_json_add_text_member(out, "command", fm_profile_text(p, q->command));
         fm_json_add_member(out, "fathom_bytes", (int64_t)q->memory_own_bytes);
-        fm_json_add_metrics(out, fm_memory_metrics(r->p), numbers + (size_t)i * FM_METRIC_COUNT,
-                            NULL);
+        fm_json_add_metrics(out, r->p, fm_memory_metrics(r->p),
+                            numbers + (size_t)i * FM_METRIC_COUNT, NULL);
         fm_buffer_add_char(out, '}');
     }
 }
@@ -219,7 +219,7 @@ static void add_head(struct fm_buffer *out, const struct fm_report *r)
         add_moment(out, &r->memory);
     fm_json_add_key(out, "memory");
     fm_buffer_add_char(out, '{');
-    fm_json_add_metrics(out, fm_memory_metrics(r->p), sums.all, NULL);
+    fm_json_add_metrics(out, r->p, fm_memory_metrics(r->p), sums.all, NULL);
     fm_json_add_member(out, "processes", sums.processes);
     if (sums.sample_most)
         fm_json_add_member(out, "sample_bytes", sums.sample_most);
@@ -231,7 +231,7 @@ static void add_head(struct fm_buffer *out, const struct fm_report *r)
     }
     fm_json_add_key(out, "outside");
     fm_buffer_add_char(out, '{');
-    fm_json_add_metrics(out, fm_memory_metrics(r->p), sums.outside, NULL);
+    fm_json_add_metrics(out, r->p, fm_memory_metrics(r->p), sums.outside, NULL);
     fm_buffer_add_text(out, "}}");
     fm_json_add_notes(out, r->p);
 }

@@ -84,7 +84,7 @@ void fm_csv_put_sampled(const struct fm_report *r)
                 fm_sampling_error_of(&sampling, f->samples, all));
         fm_csv_put_seconds(r, f->self_ns);
         fm_csv_put_seconds(r, f->total_ns);
-        fm_csv_put_metrics(r->out, r->flat->columns, f->self, f->total);
+        fm_csv_put_metrics(r->out, r->p, r->flat->columns, f->self, f->total);
         fm_csv_put_states(r, f->state_ns);
         fputs("\r\n", r->out);
     }
