@@ -29,6 +29,7 @@
 #include "record/model/derive/join_samples.h"
 #include "record/model/live/live.h"
 #include "record/model/live/live_heap.h"
+#include "record/model/live/live_trace.h"
 #include "watch/os/path.h"
 
 #define UNPROFILED_MAX_BYTES 65536
@@ -184,6 +185,50 @@ static void join_live(struct fm_profile *into, int folder, const struct store *s
     }
     bytes_release(&live);
     bytes_release(&more);
+}
+
+/* What of a trace is not there. Its process is the last of the profile. */
+static void note_trace(struct fm_profile *into, const struct fm_trace_log_facts *facts,
+                       const struct fm_live_ending *ending)
+{
+    uint32_t process = (uint32_t)into->processes.len - 1;
+    char text[256];
+    if (facts->failed) {
+        snprintf(text, sizeof text, "the trace ends early, it could not be written: %s",
+                 strerror(facts->failed));
+        fm_profile_note(into, process, "lost", 1, text);
+    }
+    if (facts->lost)
+        fm_profile_note(
+            into, process, "lost", facts->lost,
+            facts->failed || !ending->end_ns
+                ? "events that are missing in the trace: nobody wrote them down any more"
+                : "events that are missing in the trace: there was no room for them");
+    if (facts->missing)
+        fm_profile_note(into, process, "damaged", facts->missing,
+                        "pieces of the trace that are missing or make no sense");
+}
+
+/* A process with its trace, if it has one: that which was packed meanwhile, or what can be read now. */
+static void join_traced(struct fm_profile *into, const char *path, int folder,
+                        const struct store *s, struct fm_live_ending *ending,
+                        const struct fm_trace_watch *traces)
+{
+    size_t before = into->processes.len;
+    struct fm_trace_log *own = NULL, *log = fm_trace_watch_find(traces, (pid_t)s->pid, s->number);
+    if (!log || !fm_trace_log_facts(log).ended)
+        log = own = fm_trace_log_recover(path, (pid_t)s->pid, s->number, 0);
+    struct fm_trace_log_facts facts = { 0 };
+    struct fm_live_trace trace = { 0 };
+    if (log && fm_trace_log_pack(log)) {
+        facts = fm_trace_log_facts(log);
+        trace = (struct fm_live_trace){ fm_trace_log_pack(log), fm_trace_log_packed(log) };
+        ending->trace = &trace;
+    }
+    join_live(into, folder, s, ending);
+    if (ending->trace && into->processes.len > before)
+        note_trace(into, &facts, ending);
+    fm_trace_log_free(own);
 }
 
 /* What all processes of the run had together; false: nobody counted. */
@@ -354,7 +399,8 @@ static void join_samples(struct fm_profile *into, struct fm_profile *sampled,
 }
 
 int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profile *sampled,
-                   const struct fm_join_ending *endings, size_t n_endings, struct fm_error *err)
+                   const struct fm_trace_watch *traces, const struct fm_join_ending *endings,
+                   size_t n_endings, struct fm_error *err)
 {
     FM_VEC(struct store) stores = { 0 };
     struct dirent *entry;
@@ -382,7 +428,7 @@ int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profil
         struct fm_live_ending ending = { fm_clock_pair_now(), known ? known->end_ns : 0,
                                          known ? known->exit_status : -1 };
         if (s->kind == STORE_LIVE)
-            join_live(into, dirfd(dir), s, &ending);
+            join_traced(into, folder, dirfd(dir), s, &ending, traces);
         else if (s->kind == STORE_HEAP)
             join_heap(into, dirfd(dir), s, &ending);
         else

@@ -1,6 +1,6 @@
 /*
  * Joins what the processes of a run left in its folder into one profile: PID.N.live stores (with
- * their .more files) and PID.N.unprofiled notes, in order of PID and N, then what was sampled: the
+ * their .more files and traces) and PID.N.unprofiled notes, in order of PID and N, then what was sampled: the
  * sampler's own profile, or samples.fathom, which it wrote.
  *
  * The sources of the code that ran are taken in, too, as long as they are still there.
@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "record/model/profile.h"
+#include "watch/trace/trace_watch.h"
 
 /* How a process ended, as its parent learned. */
 struct fm_join_ending {
@@ -27,8 +28,10 @@ struct fm_join_ending {
 
 /* Add every process in `folder` to `into`. A process may have several stores, one per program it
  * executed: the last takes the ending. A store that cannot be read becomes a note of kind "lost";
- * only a folder that cannot be read is an error. `sampled` is changed; NULL: that of the folder. */
+ * only a folder that cannot be read is an error. `sampled` is changed; NULL: that of the folder.
+ * `traces` has what was packed of processes that ended; of others, or if it is NULL, that is done here. */
 int fm_join_folder(struct fm_profile *into, const char *folder, struct fm_profile *sampled,
-                   const struct fm_join_ending *endings, size_t n_endings, struct fm_error *err);
+                   const struct fm_trace_watch *traces, const struct fm_join_ending *endings,
+                   size_t n_endings, struct fm_error *err);
 
 #endif

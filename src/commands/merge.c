@@ -68,7 +68,7 @@ static size_t count_lost(const struct fm_profile *p)
 static int join(struct fm_profile *into, const char *folder, struct fm_error *err)
 {
     size_t before = into->processes.len, notes = into->notes.len;
-    if (fm_join_folder(into, folder, NULL, NULL, 0, err) < 0)
+    if (fm_join_folder(into, folder, NULL, NULL, NULL, 0, err) < 0)
         return err->status;
     if (into->processes.len == before && into->notes.len == notes)
         return fm_error_set(err, FM_NOT_RECORDING,

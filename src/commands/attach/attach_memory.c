@@ -217,7 +217,7 @@ static struct fm_profile *join(struct attach_memory *a, struct fm_error *err)
     struct fm_profile *p = fm_profile_new();
     describe(a, p);
     fm_memory_watch_drain(a->memory);
-    int rc = fm_join_folder(p, a->folder.path, NULL, endings.data, endings.len, err);
+    int rc = fm_join_folder(p, a->folder.path, NULL, NULL, endings.data, endings.len, err);
     fm_vec_release(&endings);
     if (rc < 0) {
         fm_profile_free(p);

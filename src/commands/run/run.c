@@ -44,6 +44,7 @@
 #include "watch/os/path.h"
 #include "watch/os/run/folder.h"
 #include "watch/os/run/spawn.h"
+#include "watch/trace/trace_watch.h"
 
 #define SUMMARY_ROWS   15
 #define MAX_UNPROFILED 5 /* named one by one */
@@ -60,6 +61,7 @@ struct run {
     struct fm_run_output output;
     struct fm_run_samples samples;
     struct fm_memory_watch *memory; /* NULL: not asked for */
+    struct fm_trace_watch *traces;  /* … the same */
     struct fm_run_limit limit;
     struct fm_profile *facts;
     struct fm_memory_undo undo; /* until the program runs */
@@ -189,7 +191,9 @@ static void on_flush(void *data)
     struct run *run = data;
     struct fm_error err = FM_ERROR_INIT;
     fm_watch_scan(&run->watch);
+    fm_trace_watch_hold(run->traces);
     struct fm_profile *p = join(run, &err);
+    fm_trace_watch_go_on(run->traces);
     fm_run_samples_save(&run->samples, &err);
     if (p) {
         fm_autobuffer text = FM_BUFFER_INIT;
@@ -221,6 +225,8 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     if (run->options.sample && fm_run_samples_start(&run->samples, &run->options.sampling,
                                                     run->spawn.pid, &run->folder, &late) < 0)
         fm_clean_say(stderr, "fathom run: %s; the program runs without being sampled", late.text);
+    if (run->options.trace.on && !(run->traces = fm_trace_watch_new(run->folder.path)))
+        fm_clean_say(stderr, "fathom run: no thread can be started that keeps the trace");
     run->memory = fm_run_curve_start(&run->options, &run->folder, run->spawn.pid);
     run->samples.memory = run->memory;
     struct fm_run_meanwhile meanwhile = { due_ns, on_due, on_flush, run };
@@ -251,7 +257,8 @@ static struct fm_profile *join(struct run *run, struct fm_error *err)
     }
     fm_memory_watch_drain(run->memory);
     struct fm_profile *sampled = fm_run_samples_profile(&run->samples);
-    if (fm_join_folder(p, run->folder.path, sampled, endings.data, endings.len, err) < 0) {
+    if (fm_join_folder(p, run->folder.path, sampled, run->traces, endings.data, endings.len, err) <
+        0) {
         fm_profile_free(p);
         p = NULL;
     }
@@ -351,6 +358,7 @@ static int finish(struct run *run)
     struct fm_error err = FM_ERROR_INIT;
     size_t running = fm_watch_recording(&run->watch);
     fm_run_samples_stop(&run->samples);
+    fm_trace_watch_stop(run->traces);
     struct fm_profile *p = join(run, &err);
     if (p && fm_run_options_inside(&run->options))
         fm_run_absence_note(p, &run->command);
@@ -385,6 +393,7 @@ static void release(struct run *run)
     fm_run_output_release(&run->output);
     fm_run_samples_release(&run->samples);
     fm_memory_watch_free(run->memory);
+    fm_trace_watch_free(run->traces);
     fm_watch_release(&run->watch);
     fm_relay_release(&run->relay);
     fm_run_environment_release(&run->environment);

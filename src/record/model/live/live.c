@@ -24,6 +24,7 @@
 #include "record/model/live/live_lines.h"
 #include "record/model/live/live_loader.h"
 #include "record/model/live/live_regions.h"
+#include "record/model/live/live_trace.h"
 
 /* ---- time ---- */
 
@@ -141,7 +142,7 @@ static uint32_t add_thread(struct fm_live_loader *l, uint32_t live_root)
     return fm_profile_thread(l->p, &thread);
 }
 
-static uint32_t unknown_function(struct fm_live_loader *l)
+uint32_t fm_live_unknown_function(struct fm_live_loader *l)
 {
     uint32_t name = fm_profile_string(l->p, "<unknown>");
     struct fm_function f = { .kind = FM_FUNCTION_PYTHON, .name = name, .qualname = name };
@@ -162,7 +163,7 @@ static bool add_node(struct fm_live_loader *l, const struct fm_live_node *live, 
         return false;
     uint32_t func = live->func < l->functions.len ? l->functions.data[live->func] : FM_NONE;
     if (func == FM_NONE) {
-        func = unknown_function(l);
+        func = fm_live_unknown_function(l);
         l->unknown_functions++;
     }
     uint32_t node = fm_profile_node(p, parent, func);
@@ -379,7 +380,10 @@ static void read_store(struct fm_live_loader *l, const struct fm_live_ending *en
     fill_process(l, ending);
     read_chunks(l, FM_LIVE_NODES, read_nodes);
     read_chunks(l, FM_LIVE_RESUMED, read_resumed);
-    credit_open_calls(l);
+    if (!(l->header.flags & FM_LIVE_TRACED))
+        credit_open_calls(l);
+    if (ending && ending->trace)
+        fm_live_read_trace(l, ending->trace);
     total_roots(l, first_node);
     read_lines(l);
     fm_live_read_regions(l);
@@ -406,6 +410,7 @@ int fm_live_load(struct fm_profile *p, const void *bytes, size_t len, const void
     fm_live_chunks_release(&l.chunks);
     fm_vec_release(&l.threads);
     fm_vec_release(&l.functions);
+    fm_vec_release(&l.names);
     fm_map_release(&l.twins);
     fm_map_release(&l.sources);
     fm_map_release(&l.root_threads);

@@ -118,6 +118,19 @@ static void define_lines(struct fm_live_loader *l, struct fm_cursor *c)
         fm_lines_mark(&l->p->lines, l->functions.data[id]);
 }
 
+static void define_name(struct fm_live_loader *l, struct fm_cursor *c)
+{
+    uint64_t id = fm_cursor_varint(c);
+    uint32_t name = read_string(l, c);
+    if (c->failed || !id || id > l->chunks.definition_bytes) {
+        l->broken_records++;
+        return;
+    }
+    while (l->names.len <= id)
+        fm_vec_push(&l->names, FM_NONE);
+    l->names.data[id] = name;
+}
+
 void fm_live_read_definitions(struct fm_live_loader *l, const struct fm_live_piece *chunk)
 {
     struct fm_cursor log = fm_cursor_over(chunk->payload, chunk->used);
@@ -144,6 +157,9 @@ void fm_live_read_definitions(struct fm_live_loader *l, const struct fm_live_pie
             break;
         case FM_LIVE_DEF_LINES:
             define_lines(l, &c);
+            break;
+        case FM_LIVE_DEF_NAME:
+            define_name(l, &c);
             break;
         case FM_LIVE_DEF_REGION:
             fm_live_define_region(l, &c);

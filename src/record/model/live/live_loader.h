@@ -14,6 +14,7 @@ struct fm_live_loader {
     struct fm_live_chunks chunks;
     FM_VEC(struct fm_live_thread) threads;
     FM_VEC(uint32_t) functions; /* by live id: function, or FM_NONE */
+    FM_VEC(uint32_t) names;     /* by live id: string, or FM_NONE */
     struct fm_map twins;        /* function → times its looks were defined here */
     struct fm_map sources;      /* (file, text) string ids → source */
     struct fm_map root_threads; /* live node id of a root → index into threads */
@@ -25,6 +26,9 @@ struct fm_live_loader {
     uint64_t end_ticks;
     uint64_t broken_nodes, broken_records, unknown_functions;
 };
+
+/* What stands for a function that nothing defines. */
+uint32_t fm_live_unknown_function(struct fm_live_loader *l);
 
 /* A chunk of definitions: functions, facts about the process, sources, files. */
 void fm_live_read_definitions(struct fm_live_loader *l, const struct fm_live_piece *chunk);

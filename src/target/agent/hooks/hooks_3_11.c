@@ -30,7 +30,6 @@
 #include "target/agent/lines/lines.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/regions.h"
-#include "target/agent/trace/trace.h"
 
 #if !FM_HAS_MONITORING
 
@@ -86,22 +85,13 @@ static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject 
 static void enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                   const void *key)
 {
-    if (c->trace) {
-        if (!fm_trace_call(t, f, key))
-            fm_trace_enter(c, t, f, key, NULL, FM_TRACE_CALLED);
-        return;
-    }
     if (fm_enter(c, t, f, key) && c->lines_on)
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
 }
 
-static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key, uint64_t now,
-                  bool raised)
+static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key, uint64_t now)
 {
-    if (c->trace) {
-        if (raised || c->trace_min_ticks || !fm_trace_return(t, key, now))
-            fm_trace_leave(c, t, key, NULL, now, raised ? FM_TRACE_UNWOUND : FM_TRACE_RETURNED);
-    } else if (c->lines_on)
+    if (c->lines_on)
         fm_leave_with_line(c, t, key, now);
     else
         fm_leave(c, t, key, now);
@@ -118,29 +108,23 @@ static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
     }
     if (!is_recorded(c, f, code))
         return;
-    bool resumed = is_generator(code) && is_resumed(frame);
-    if (__builtin_expect(resumed && c->trace, 0))
-        fm_trace_enter(c, t, f, code, frame, FM_TRACE_RESUMED);
-    else if (__builtin_expect(resumed, 0))
+    if (__builtin_expect(is_generator(code) && is_resumed(frame), 0))
         fm_resume(c, t, f, code, frame);
     else
         enter(c, t, f, code);
 }
 
 static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
-                        uint64_t now, bool raised)
+                        uint64_t now)
 {
     struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, code);
     if (!t || !f || !is_recorded(c, f, code))
         return;
-    bool suspended = is_generator(code) && is_suspended(frame);
-    if (__builtin_expect(suspended && c->trace, 0))
-        fm_trace_leave(c, t, code, frame, now, FM_TRACE_YIELDED);
-    else if (__builtin_expect(suspended, 0))
+    if (__builtin_expect(is_generator(code) && is_suspended(frame), 0))
         fm_yield(c, t, code, frame, now);
     else
-        leave(c, t, code, now, raised);
+        leave(c, t, code, now);
 }
 
 /* ---- the profile function ---------------------------------------------------------------- */
@@ -221,7 +205,7 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
     if (what == PyTrace_C_CALL)
         enter(c, t, f, def);
     else
-        leave(c, t, def, now, what == PyTrace_C_EXCEPTION);
+        leave(c, t, def, now);
 }
 
 static void tell_regions(_PyInterpreterFrame *frame, int what)
@@ -243,7 +227,7 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         if (what == PyTrace_CALL)
             enter_frame(c, frame->f_frame);
         else if (what == PyTrace_RETURN)
-            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now, !arg);
+            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now);
         else
             on_c_event(c, what, arg, now);
     }
@@ -406,12 +390,12 @@ static void use_profile_functions(void)
 
 /* The call that was made the `depth`-th open one on this thread has ended. */
 static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpreterFrame *frame,
-                            PyCodeObject *code, uint64_t now, bool raised)
+                            PyCodeObject *code, uint64_t now)
 {
     struct fm_agent_thread *t = fm_current[c->slot];
     if (!t || fm_thread_depth(t) < depth)
         return; /* a profile event has closed it already */
-    leave_frame(c, frame, code, now, raised);
+    leave_frame(c, frame, code, now);
 }
 
 static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
@@ -434,7 +418,7 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
     PyObject *result = evaluate(thread, frame, throwflag);
     for (int i = 0; i < count && i < source.count; i++)
         leave_evaluated(source.collectors[i], depths[i], frame, code,
-                        fm_collector_now(source.collectors[i]), !result);
+                        fm_collector_now(source.collectors[i]));
     return result;
 }
 

@@ -22,7 +22,7 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* "PID.N.live", "PID.N.heap", each with ".more" behind it, "PID.N.unprofiled"; `*ret_pid` is its
+/* "PID.N.live", "PID.N.heap", each with ".more" behind it, "PID.N.trace", "PID.N.unprofiled"; `*ret_pid` is its
  * process. */
 static bool is_of_process(const char *name, long *ret_pid)
 {
@@ -35,10 +35,11 @@ static bool is_of_process(const char *name, long *ret_pid)
     strtol(end + 1, &end, 10);
     return strcmp(end, ".live") == 0 || strcmp(end, ".live.more") == 0 ||
            strcmp(end, ".heap") == 0 || strcmp(end, ".heap.more") == 0 ||
-           strcmp(end, ".unprofiled") == 0;
+           strcmp(end, ".trace") == 0 || strcmp(end, ".unprofiled") == 0;
 }
 
-/* "PID.N.slices", which is the launcher's, also while it is written anew, and "PID.N.events". */
+/* "PID.N.slices", "PID.N.packed" and "PID.N.pending", which are the launcher's, also while one is written
+ * anew, and "PID.N.events". */
 static bool is_of_slices(const char *name)
 {
     unsigned pid, number;
@@ -46,6 +47,7 @@ static bool is_of_slices(const char *name)
     if (sscanf(name, "%u.%u%n", &pid, &number, &end) != 2 || !end)
         return false;
     return strcmp(name + end, ".slices") == 0 || strcmp(name + end, ".slices.new") == 0 ||
+           strcmp(name + end, ".packed") == 0 || strcmp(name + end, ".pending") == 0 ||
            strcmp(name + end, ".events") == 0;
 }
 

@@ -1,0 +1,134 @@
+/* The trace of a process, by position; see trace_file.h. */
+#include "watch/trace/trace_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WORDS (FM_TRACE_CHUNK_BYTES / sizeof(uint16_t))
+
+static bool read_all(int fd, void *into, size_t bytes, off_t at)
+{
+    return pread(fd, into, bytes, at) == (ssize_t)bytes;
+}
+
+static bool write_all(int fd, const void *from, size_t bytes, off_t at)
+{
+    return pwrite(fd, from, bytes, at) == (ssize_t)bytes;
+}
+
+bool fm_trace_file_header(const struct fm_trace_file *file, struct fm_trace_header *header)
+{
+    return file->fd >= 0 && read_all(file->fd, header, sizeof *header, 0) &&
+           memcmp(header->magic, FM_TRACE_MAGIC, sizeof header->magic) == 0 &&
+           header->version == FM_TRACE_VERSION && header->shift < 32;
+}
+
+bool fm_trace_file_open(struct fm_trace_file *file, const char *path, bool writes)
+{
+    struct fm_trace_header header;
+    *file = (struct fm_trace_file){ .fd = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC |
+                                                         O_NOFOLLOW | O_NONBLOCK) };
+    if (!fm_trace_file_header(file, &header)) {
+        fm_trace_file_close(file);
+        return false;
+    }
+    file->shift = header.shift;
+    file->freed = header.freed;
+    file->handed = header.handed - 1; /* look at it once in any case */
+    if (writes) {
+        void *page =
+            mmap(NULL, FM_TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+        file->page = page == MAP_FAILED ? NULL : page;
+    }
+    return true;
+}
+
+void fm_trace_file_close(struct fm_trace_file *file)
+{
+    if (file->page)
+        munmap(file->page, FM_TRACE_HEADER_BYTES);
+    if (file->fd >= 0)
+        close(file->fd);
+    file->page = NULL;
+    file->fd = -1;
+}
+
+bool fm_trace_file_has_news(const struct fm_trace_file *file)
+{
+    uint32_t handed;
+    return read_all(file->fd, &handed, sizeof handed, offsetof(struct fm_trace_header, handed)) &&
+           handed != file->handed;
+}
+
+bool fm_trace_file_look(struct fm_trace_file *file)
+{
+    uint32_t handed;
+    file->count = 0;
+    if (!read_all(file->fd, &handed, sizeof handed, offsetof(struct fm_trace_header, handed)))
+        return false;
+    ssize_t got = pread(file->fd, file->chunks, sizeof file->chunks, FM_TRACE_DESCRIPTORS_AT);
+    file->handed = handed; /* read before, so that nothing is missed */
+    file->count = got > 0 ? (uint32_t)((size_t)got / sizeof *file->chunks) : 0;
+    return file->count > 0;
+}
+
+static off_t place_of(uint32_t chunk)
+{
+    return (off_t)FM_TRACE_CHUNKS_AT + (off_t)chunk * FM_TRACE_CHUNK_BYTES;
+}
+
+size_t fm_trace_file_read(const struct fm_trace_file *file, uint32_t chunk, uint16_t *words)
+{
+    ssize_t got = pread(file->fd, words, FM_TRACE_CHUNK_BYTES, place_of(chunk));
+    size_t count = got > 0 ? (size_t)got / sizeof *words : 0, used = 0;
+    /* A payload may have zeros in it: what is used is known to who reads the words. So here: up to the last
+     * that is not 0. */
+    for (size_t i = count; i > 0 && !used; i--)
+        used = words[i - 1] ? i : 0;
+    /* … and the zeros that end a payload. */
+    size_t behind = used + FM_TRACE_LONGEST / sizeof *words;
+    return behind < count ? behind : count;
+}
+
+/* Those who wait look at `freed`: first the chunk, then the number, then who waits. */
+static void wake(struct fm_trace_file *file)
+{
+    uint32_t waiting = 0;
+    size_t at = offsetof(struct fm_trace_header, freed);
+    file->freed++;
+    if (!write_all(file->fd, &file->freed, sizeof file->freed, (off_t)at))
+        return;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!file->page || !read_all(file->fd, &waiting, sizeof waiting,
+                                 offsetof(struct fm_trace_header, threads_wait)))
+        return;
+    if (waiting)
+        syscall(SYS_futex, (char *)file->page + at, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+bool fm_trace_file_free(struct fm_trace_file *file, uint32_t chunk)
+{
+    static const char zeros[FM_TRACE_CHUNK_BYTES];
+    uint32_t state = FM_TRACE_CHUNK_FREE;
+    off_t at = (off_t)FM_TRACE_DESCRIPTORS_AT + (off_t)chunk * (off_t)sizeof *file->chunks;
+    if (!write_all(file->fd, zeros, sizeof zeros, place_of(chunk)) ||
+        !write_all(file->fd, &state, sizeof state,
+                   at + (off_t)offsetof(struct fm_trace_chunk, state)))
+        return false;
+    wake(file);
+    return true;
+}
+
+void fm_trace_file_end(struct fm_trace_file *file)
+{
+    uint32_t closed = 1;
+    if (file->fd >= 0 &&
+        write_all(file->fd, &closed, sizeof closed, offsetof(struct fm_trace_header, closed)))
+        wake(file);
+}

@@ -1,0 +1,290 @@
+/* The trace of one process, kept; see trace_log.h. */
+#include "watch/trace/trace_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "record/capture/live.h"
+#include "watch/os/run/folder.h"
+#include "watch/trace/journal.h"
+#include "watch/trace/trace_file.h"
+#include "watch/trace/trace_parts.h"
+
+#define AT_ONCE 32u /* chunks: others wait, too */
+
+char *fm_trace_path(const char *folder, const char *below, pid_t pid, unsigned number,
+                    const char *suffix)
+{
+    struct fm_buffer path = FM_BUFFER_INIT;
+    fm_buffer_addf(&path, "%s/%s%d.%u%s", folder, below, (int)pid, number, suffix);
+    return fm_buffer_detach(&path);
+}
+
+struct fm_trace_log *fm_trace_log_new(const char *folder, pid_t pid, unsigned number)
+{
+    struct fm_trace_log *log = fm_calloc(1, sizeof *log);
+    log->folder = fm_strdup(folder);
+    log->pid = pid;
+    log->number = number;
+    log->file.fd = log->packed = log->journal.fd = -1;
+    return log;
+}
+
+void fm_trace_log_free(struct fm_trace_log *log)
+{
+    if (!log)
+        return;
+    if (!log->ended && !log->reads)
+        fm_trace_file_end(&log->file);
+    fm_trace_file_close(&log->file);
+    fm_journal_release(&log->journal);
+    if (log->packed >= 0)
+        close(log->packed);
+    fm_trace_pack_free(log->pack);
+    fm_map_release(&log->next);
+    free(log->folder);
+    free(log);
+}
+
+/* ---- writing ---- */
+
+/* A file of the launcher's own: on disk if there is a folder, else beside. −1: it cannot be made. */
+static int make_file(const struct fm_trace_log *log, const char *suffix)
+{
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    fm_autofree char *path =
+        fm_trace_path(log->folder, FM_FOLDER_MORE_LINK "/", log->pid, log->number, suffix);
+    fm_autofree char *beside = fm_trace_path(log->folder, "", log->pid, log->number, suffix);
+    int fd = open(path, flags, 0600);
+    return fd < 0 && errno != EEXIST ? open(beside, flags, 0600) : fd;
+}
+
+static void fail(struct fm_trace_log *log, int errnum)
+{
+    if (!log->failed)
+        log->failed = errnum ? errnum : EIO;
+}
+
+void fm_trace_log_sink(void *context, uint16_t type, const void *payload, size_t bytes)
+{
+    struct fm_trace_log *log = context;
+    if (!log->failed && fm_writer_block(&log->writer, type, payload, bytes) < 0)
+        fail(log, -log->writer.failed);
+}
+
+/* The clocks of the process, as its own store has them. */
+static bool read_live(const struct fm_trace_log *log, struct fm_live_header *header)
+{
+    fm_autofree char *path = fm_trace_path(log->folder, "", log->pid, log->number, FM_LIVE_SUFFIX);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool whole = pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header &&
+                 memcmp(header->magic, FM_LIVE_MAGIC, sizeof header->magic) == 0;
+    close(fd);
+    return whole;
+}
+
+void fm_trace_log_tell_clock(struct fm_trace_log *log)
+{
+    struct fm_live_header header;
+    struct fm_clock_pair now = fm_clock_pair_now();
+    if (read_live(log, &header) && header.start_ticks)
+        fm_trace_pack_clock(log->pack, header.start_ticks, header.start_ns);
+    fm_trace_pack_clock(log->pack, now.ticks, now.ns);
+}
+
+/* The trace is there, and files for what is in it. */
+static bool begin(struct fm_trace_log *log)
+{
+    if (log->pack)
+        return true;
+    fm_autofree char *path = fm_trace_path(log->folder, "", log->pid, log->number, FM_TRACE_SUFFIX);
+    if (!fm_trace_file_open(&log->file, path, true))
+        return false;
+    log->pack = fm_trace_pack_new(log->file.shift, fm_trace_log_sink, log);
+    log->packed = make_file(log, FM_PACKED_SUFFIX);
+    fm_writer_init(&log->writer, log->packed);
+    if (log->packed < 0 || fm_writer_start(&log->writer) < 0 ||
+        !fm_journal_begin(&log->journal, make_file(log, FM_JOURNAL_SUFFIX)))
+        fail(log, errno);
+    fm_trace_log_tell_clock(log);
+    return true;
+}
+
+void fm_trace_log_commit(struct fm_trace_log *log)
+{
+    uint64_t number = log->journal.number;
+    if (!log->pack || log->ended || log->failed)
+        return;
+    fm_trace_pack_flush(log->pack);
+    if (!log->failed && fm_writer_block(&log->writer, FM_JOURNAL_BLOCK, &number, sizeof number) < 0)
+        fail(log, -log->writer.failed);
+    if (!log->failed && !fm_journal_next(&log->journal))
+        fail(log, errno);
+}
+
+/* ---- taking ---- */
+
+void fm_trace_log_give(struct fm_trace_log *log, const struct fm_journal_entry *entry)
+{
+    uint32_t *next = fm_map_at(&log->next, entry->thread, 0, NULL);
+    *next = (uint32_t)entry->sequence + 1;
+    fm_trace_pack_chunk(log->pack, entry->thread, entry->tid, entry->ticks, entry->ns, log->words,
+                        entry->count);
+    if (entry->last)
+        fm_trace_pack_thread_end(log->pack, entry->thread);
+}
+
+/* Into the journal first, then back to the process, then into the packer. */
+static void take(struct fm_trace_log *log, uint32_t chunk)
+{
+    const struct fm_trace_chunk *c = &log->file.chunks[chunk];
+    struct fm_journal_entry entry = { .thread = c->thread,
+                                      .tid = c->tid,
+                                      .last = c->last,
+                                      .sequence = c->sequence,
+                                      .ticks = c->ticks,
+                                      .ns = c->ns };
+    entry.count = (uint32_t)fm_trace_file_read(&log->file, chunk, log->words);
+    if (!log->reads && !fm_journal_add(&log->journal, &entry, log->words))
+        fail(log, errno);
+    if (!log->reads && !fm_trace_file_free(&log->file, chunk))
+        fail(log, errno);
+    fm_trace_log_give(log, &entry);
+    if (!log->reads && log->journal.bytes >= FM_JOURNAL_BYTES)
+        fm_trace_log_commit(log);
+}
+
+struct chunk_place {
+    uint32_t thread, chunk;
+    uint64_t sequence;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct chunk_place *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* Chunks that may be taken, by thread and in their order; `all`: also those that are being filled. */
+static size_t find_places(struct fm_trace_log *log, bool all, struct chunk_place *places)
+{
+    size_t count = 0;
+    if (!fm_trace_file_look(&log->file))
+        return 0;
+    for (uint32_t i = 0; i < log->file.count; i++) {
+        const struct fm_trace_chunk *c = &log->file.chunks[i];
+        if (c->thread &&
+            (c->state == FM_TRACE_CHUNK_FULL || (all && c->state == FM_TRACE_CHUNK_FILLING)))
+            places[count++] = (struct chunk_place){ c->thread, i, c->sequence };
+    }
+    qsort(places, count, sizeof *places, compare_places);
+    return count;
+}
+
+/* Descriptors are not read at one instant: one that comes too early waits for those before it, as long
+ * as they may come. Returns how many were taken. */
+static size_t take_some(struct fm_trace_log *log, bool all, size_t most)
+{
+    struct chunk_place places[FM_TRACE_CHUNKS];
+    size_t count = find_places(log, all, places), taken = 0;
+    for (size_t i = 0; i < count && taken < most && !log->failed; i++) {
+        const uint32_t *known = fm_map_find(&log->next, places[i].thread);
+        uint64_t next = known ? *known : log->goes_on ? places[i].sequence : 0;
+        if (places[i].sequence > next && !all)
+            continue;
+        if (places[i].sequence < next) { /* taken already, by who was killed then; or rubbish */
+            if (!log->reads && !fm_trace_file_free(&log->file, places[i].chunk))
+                fail(log, errno);
+            continue;
+        }
+        log->missing += places[i].sequence - next < FM_TRACE_CHUNKS ? places[i].sequence - next : 1;
+        take(log, places[i].chunk);
+        taken++;
+    }
+    return taken;
+}
+
+bool fm_trace_log_drain(struct fm_trace_log *log)
+{
+    if (log->ended || log->failed || !begin(log) || !fm_trace_file_has_news(&log->file))
+        return false;
+    size_t taken = take_some(log, false, AT_ONCE);
+    if (taken == AT_ONCE)
+        log->file.handed--; /* there may be more: look again */
+    if (log->failed)
+        fm_trace_file_end(&log->file);
+    return taken > 0;
+}
+
+void fm_trace_log_give_up(struct fm_trace_log *log)
+{
+    fm_trace_file_end(&log->file);
+}
+
+/* How the process ended by its own words, if it said so. */
+static uint64_t told_end(const struct fm_trace_log *log, uint64_t end_ticks)
+{
+    struct fm_live_header header;
+    if (!read_live(log, &header) || !(header.flags & FM_LIVE_ENDED) || !header.end_ticks)
+        return end_ticks;
+    return end_ticks && end_ticks < header.end_ticks ? end_ticks : header.end_ticks;
+}
+
+void fm_trace_log_rest(struct fm_trace_log *log, uint64_t end_ticks)
+{
+    struct fm_trace_header header;
+    for (unsigned i = 0; log->file.fd >= 0 && i < FM_TRACE_CHUNKS; i++)
+        if (!take_some(log, true, AT_ONCE))
+            break;
+    if (log->file.fd >= 0 && fm_trace_file_header(&log->file, &header)) {
+        log->lost = header.lost_events;
+        log->waited_ticks = header.waited_ticks;
+    }
+    fm_trace_log_tell_clock(log);
+    fm_trace_pack_end(log->pack, told_end(log, end_ticks));
+    log->ended = true;
+}
+
+void fm_trace_log_end(struct fm_trace_log *log, uint64_t end_ticks)
+{
+    uint64_t number = log->journal.number;
+    if (log->ended || !begin(log))
+        return;
+    fm_trace_log_rest(log, end_ticks);
+    if (!log->failed && fm_writer_block(&log->writer, FM_JOURNAL_BLOCK, &number, sizeof number) < 0)
+        fail(log, -log->writer.failed);
+    if (!log->failed)
+        fm_journal_next(&log->journal);
+    fm_trace_file_close(&log->file);
+    fm_journal_release(&log->journal);
+}
+
+struct fm_trace_log_facts fm_trace_log_facts(const struct fm_trace_log *log)
+{
+    return (struct fm_trace_log_facts){ .lost = log->lost,
+                                        .waited_ticks = log->waited_ticks,
+                                        .missing = log->missing,
+                                        .failed = log->failed,
+                                        .ended = log->ended };
+}
+
+const struct fm_trace_pack *fm_trace_log_pack(const struct fm_trace_log *log)
+{
+    return log->pack;
+}
+
+int fm_trace_log_packed(const struct fm_trace_log *log)
+{
+    return log->packed;
+}

@@ -1,0 +1,58 @@
+/*
+ * The trace of one process, kept while it runs: chunks that it hands over (trace_file.h) are given to its
+ * packer (model/trace/pack.h), whose blocks are appended to PID.N.packed, on disk if the run has a folder
+ * there: it grows as long as the program runs. That file begins as every .fathom file does. The journal
+ * (journal.h) has what is not in it yet, so that a launcher may be killed at any instant.
+ *
+ * If something cannot be written any more the trace is closed: the program goes on and counts what is
+ * lost; what was packed stays.
+ */
+#ifndef FM_WATCH_TRACE_LOG_H
+#define FM_WATCH_TRACE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "record/model/trace/pack.h"
+
+#define FM_PACKED_SUFFIX ".packed"
+
+struct fm_trace_log;
+
+/* Of the trace PID.N.trace in the folder of the run. */
+struct fm_trace_log *fm_trace_log_new(const char *folder, pid_t pid, unsigned number);
+
+/* Nobody empties chunks any more, if the process still runs. NULL: nothing. */
+void fm_trace_log_free(struct fm_trace_log *log);
+
+/* Pack some of what was handed over so far. True if there may be more. */
+bool fm_trace_log_drain(struct fm_trace_log *log);
+
+/* The process has ended, at `end_ticks` (0: not known): pack all that it left. */
+void fm_trace_log_end(struct fm_trace_log *log, uint64_t end_ticks);
+
+/* Nobody empties chunks any more: what comes now is lost. What was handed over can still be taken. */
+void fm_trace_log_give_up(struct fm_trace_log *log);
+
+/* What was taken so far is to be in the packed file. */
+void fm_trace_log_commit(struct fm_trace_log *log);
+
+/* What a process left whose launcher is gone, or has from this one up to now: the folder stays as it is. The
+ * calls that are open end at `end_ticks` (0: when their last event was). NULL if there is nothing. */
+struct fm_trace_log *fm_trace_log_recover(const char *folder, pid_t pid, unsigned number,
+                                          uint64_t end_ticks);
+
+struct fm_trace_log_facts {
+    uint64_t lost;         /* events that the process could tell nobody */
+    uint64_t waited_ticks; /* that its threads stood still for room */
+    uint64_t missing;      /* chunks that ought to be there */
+    int failed;            /* errno with which writing failed; 0: it did not */
+    bool ended;            /* all that there is was packed */
+};
+
+struct fm_trace_log_facts fm_trace_log_facts(const struct fm_trace_log *log);
+const struct fm_trace_pack *fm_trace_log_pack(const struct fm_trace_log *log);
+int fm_trace_log_packed(const struct fm_trace_log *log); /* descriptor of the file; −1: none */
+
+#endif
