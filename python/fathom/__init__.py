@@ -35,9 +35,9 @@
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "lines", "memory", "memory_lines",
-           "memory_snapshot", "memory_usage", "profile", "region", "run", "runctx", "sample", "snapshot", "start",
-           "stop"]
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "counter", "instant", "lines", "memory",
+           "memory_lines", "memory_snapshot", "memory_usage", "profile", "region", "region_begin", "region_end", "run",
+           "runctx", "sample", "snapshot", "start", "stop", "summarize", "summary", "timed", "timing"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -45,6 +45,8 @@ _HOMES = {
     "LineStats": "fathom._line_stats",
     "Profile": "fathom._profile",
     "SamplingError": "fathom._sampling",
+    "counter": "fathom._regions",
+    "instant": "fathom._regions",
     "lines": "fathom._lines",
     "memory": "fathom._memory_block",
     "memory_lines": "fathom._lines",
@@ -52,12 +54,18 @@ _HOMES = {
     "memory_usage": "fathom._memory",
     "profile": "fathom._profile",
     "region": "fathom._regions",
+    "region_begin": "fathom._regions",
+    "region_end": "fathom._regions",
     "run": "fathom._profile",
     "runctx": "fathom._profile",
     "sample": "fathom._sampling",
     "snapshot": "fathom._sampling",
     "start": "fathom._sampling",
     "stop": "fathom._sampling",
+    "summarize": "fathom._summary",
+    "summary": "fathom._summary",
+    "timed": "fathom._regions",
+    "timing": "fathom._summary",
 }
 
 

@@ -1,15 +1,21 @@
-"""``region``, a named phase of the program: ``with fathom.region("assembly"):`` or a decorator.
+"""``region`` and what belongs to it: named phases of the program.
 
-Entering and leaving are the agent's; here is what stands around a decorated function. Where nothing is
-recorded a decorated function is the very function it was.
+Entering and leaving are the agent's, in C. Here is what stands around a decorated function, and what takes the
+agent's place on a Python for which there is none: programs with regions still run there.
 """
 
-try:
-    from fathom._agent import Region as _Region
-except ImportError:  # no agent for this Python: programs with regions still run
+import os
 
-    class _Region:
-        def __init__(self, name):
+try:
+    from fathom._agent import counter, instant, region, region_begin, region_end
+except ImportError:
+
+    class region:
+        """A named phase of the program. There is no agent for this Python: nothing is recorded."""
+
+        __slots__ = ("name",)
+
+        def __init__(self, name, **values):
             if not isinstance(name, str):
                 raise TypeError(f"region() argument 1 must be str, not {type(name).__name__}")
             self.name = name
@@ -18,7 +24,10 @@ except ImportError:  # no agent for this Python: programs with regions still run
             return self
 
         def __exit__(self, *exception):
-            return False
+            return None
+
+        def __call__(self, function):
+            return decorated(self, function)
 
         def __repr__(self):
             return f"fathom.region({self.name!r})"
@@ -27,27 +36,34 @@ except ImportError:  # no agent for this Python: programs with regions still run
         def recorded():
             return False
 
+    def region_begin(name, **values):
+        """A region that may end in another thread or task: nothing, here."""
 
-class region(_Region):
-    """A named phase of the program: how often it was entered, how long it took, and its memory.
+    def region_end(token):
+        """The region of that token ends."""
 
-        with fathom.region("assembly"):
-            ...
+    def counter(name, value):
+        """A number that changes over time."""
 
-        @fathom.region("solve")
-        def solve(): ...
+    def instant(name, **values):
+        """Something happened now."""
 
-    Regions nest, in each thread for itself. ``fathom run`` records them with --memory, --calls or
-    --lines; otherwise nothing happens. Of functions of all kinds, generators and coroutines included,
-    the time until they are done is in the region, and what they do themselves to the heap.
-    """
 
-    __slots__ = ()
+def timed(function_or_name):
+    """``@fathom.timed``, or ``@fathom.timed("name")``: the function is a region, of its own name unless one is given."""
+    if isinstance(function_or_name, str):
+        return region(function_or_name)
+    if not callable(function_or_name):
+        raise TypeError(f"timed() decorates functions, not {type(function_or_name).__name__}")
+    name = getattr(function_or_name, "__qualname__", None)
+    return decorated(region(name if isinstance(name, str) else type(function_or_name).__qualname__), function_or_name)
 
-    def __call__(self, function):
-        if not callable(function):
-            raise TypeError(f"region() decorates functions, not {type(function).__name__}")
-        return _wrapped(self, function) if self.recorded() else function
+
+def decorated(entered, function):
+    """The function in its region; where nothing is recorded, the very function."""
+    if not callable(function):
+        raise TypeError(f"region() decorates functions, not {type(function).__name__}")
+    return _wrapped(entered, function) if entered.recorded() else function
 
 
 def _wrapped(entered, function):
@@ -96,3 +112,9 @@ def _wrapped(entered, function):
                 return function(*args, **keywords)
 
     return functools.update_wrapper(call, function)
+
+
+if "FATHOM_SUMMARY" in os.environ:
+    from fathom._summary import begin_if_asked
+
+    begin_if_asked()

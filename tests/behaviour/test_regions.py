@@ -475,3 +475,98 @@ def test_nothing_happens_without_a_recording(inside):
             result.append(str(error))
         """)
     assert said == ["fathom.region('x')", "x", "refused", "refused", "refused", "region() decorates functions, not int"]
+
+
+def test_tokens_end_anywhere_and_once(record):
+    path = record("""
+        import asyncio, fathom, threading, time
+        first = fathom.region_begin("job", number=1)
+        second = fathom.region_begin("job", number=2)
+        with fathom.region("around"):
+            t = threading.Thread(target=fathom.region_end, args=(first,)); t.start(); t.join()
+            third = fathom.region_begin("inside")
+        fathom.region_end(first)
+        fathom.region_end(None)
+        async def other():
+            fathom.region_end(third)
+        asyncio.run(other())
+        try:
+            fathom.region_end(3)
+        except TypeError as error:
+            print(error)
+        """, "--calls")
+    assert record.stdout == "region_end() takes what region_begin() gave, not int\n"
+    rows = regions(path)
+    assert {name: (row["entered"], row["open"]) for name, row in rows.items()} == {
+        "job": (2, 1), "around": (1, 0), "inside": (1, 0)}
+    assert rows["inside"]["total_ns"] > 0
+
+
+def test_tokens_have_no_memory_of_their_own(record):
+    path = record("""
+        import fathom
+        token = fathom.region_begin("job")
+        with fathom.region("around"):
+            a = bytes(1_000_000)
+        fathom.region_end(token)
+        left = fathom.region_begin("left open")
+        b = bytes(1_000_000)
+        """)
+    rows = regions(path)
+    check(rows["job"], 1, peak=0, net=0, allocated=0)
+    check(rows["left open"], 1, peak=0, net=0, allocated=0)
+    check(rows["around"], 1, peak=1 * MB, net=1 * MB)
+
+
+def test_ways_to_enter(record):
+    path = record("""
+        import contextlib, fathom
+        r = fathom.region("x")
+        with r as same:
+            assert same is r
+        assert r.__enter__() is r and not r.__exit__(None, None, None)
+        assert type(r).__enter__(r) is r and not type(r).__exit__(r, None, None, None)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(r)
+        with fathom.region(name="y", key=1), fathom.region("z", key=[]):
+            pass
+        assert isinstance(r, contextlib.AbstractContextManager) and type(r) is fathom.region
+        @r
+        def f(a, *, b): return a, b
+        assert f(1, b=2) == (1, 2) and f.__name__ == "f"
+        @fathom.timed
+        def g(): return 5
+        assert g() == 5
+        """, "--calls")
+    assert {name: row["entered"] for name, row in regions(path).items()} == {"x": 5, "y": 1, "y/z": 1, "g": 1}
+
+
+def test_what_is_no_region(inside):
+    said = inside("""
+        import json
+        result = []
+        r = fathom.region("x")
+        for call in (lambda: fathom.region(), lambda: fathom.region(1), lambda: fathom.region("a", "b"),
+                     lambda: fathom.region(key=1), lambda: r(1, 2), lambda: r(3), lambda: r(len, key=1),
+                     lambda: type(r).__enter__(3), lambda: object.__new__(fathom.region),
+                     lambda: fathom.region_begin(1), lambda: fathom.counter("x"), lambda: fathom.instant(b"x"),
+                     lambda: fathom.timed(5)):
+            try:
+                call()
+            except TypeError:
+                result.append("refused")
+        """)
+    assert said == ["refused"] * 13
+
+
+def test_closed_in_another_order_and_by_another_thread(record):
+    path = record("""
+        import fathom, threading
+        a, b, c = (fathom.region(name) for name in "abc")
+        a.__enter__(); b.__enter__(); a.__exit__(None, None, None); b.__exit__(None, None, None)
+        c.__enter__()
+        t = threading.Thread(target=c.__exit__, args=(None, None, None)); t.start(); t.join()
+        b.__exit__(None, None, None)
+        """, "--calls")
+    assert {name: (row["entered"], row["open"]) for name, row in regions(path).items()} == {
+        "a": (1, 0), "a/b": (1, 0), "c": (1, 1)}

@@ -207,6 +207,8 @@ enum fm_live_visit_state {
     FM_LIVE_VISIT_ENDED = 3,
 };
 
+#define FM_LIVE_NO_METER UINT32_MAX /* of a visit that is in no thread: it has time alone */
+
 /* One visit of a region: as long as it is open, and afterwards if it is kept. */
 struct fm_live_visit {
     uint32_t region;

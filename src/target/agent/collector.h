@@ -110,10 +110,11 @@ struct fm_inherited {
 /* The GIL protects it; the lock too where it says so. */
 struct fm_collector {
     int slot;
-    bool running;  /* recording */
-    bool hooked;   /* receiving events; a paused collector does, and passes them over */
-    bool in_timer; /* the program's timer is running: nothing may be taken away under it */
-    bool forked;   /* in a child that has not begun its own store yet. Lock */
+    bool running;     /* recording */
+    bool hooked;      /* receiving events; a paused collector does, and passes them over */
+    bool in_timer;    /* the program's timer is running: nothing may be taken away under it */
+    bool forked;      /* in a child that has not begun its own store yet. Lock */
+    bool begins_anew; /* … which it does though the store is in private memory */
     bool calls, c_calls, keep_code, redact;
     bool lines_on, lines_split;
     bool lines_waiting;   /* for the first function that is marked: no events before */

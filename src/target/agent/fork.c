@@ -45,7 +45,7 @@ void fm_fork_forget(struct fm_collector *c)
 
 bool fm_fork_abandon(struct fm_collector *c)
 {
-    if (!c->store.path[0])
+    if (!c->store.path[0] && !c->begins_anew)
         return false;
     c->forked = true;
     c->threads = c->ended_threads = c->free_threads = NULL; /* their stacks lie in its store */

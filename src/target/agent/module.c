@@ -9,6 +9,7 @@
 #include "target/agent/lines/decorator.h"
 #include "target/agent/lines/line_memory.h"
 #include "target/agent/lines/lines.h"
+#include "target/agent/regions/region_calls.h"
 #include "target/agent/regions/region_type.h"
 #include "target/agent/start.h"
 
@@ -362,7 +363,9 @@ static int module_exec(PyObject *module)
     PyObject *collector = PyType_FromModuleAndSpec(module, &collector_spec, NULL);
     if (add_type(module, "Collector", collector) < 0)
         return -1;
-    return add_type(module, "Region", fm_region_type_new(module));
+    if (add_type(module, "region", fm_region_type_new(module)) < 0)
+        return -1;
+    return fm_region_calls_add(module);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -27,6 +27,10 @@
  * or trace function; measured on 3.12 too, by a tenth; not from 3.13 on. */
 #define FM_SLOWS_INSTRUCTIONS (PY_VERSION_HEX < 0x030d0000)
 
+/* Does `with` bind both methods of its object each time, which costs two allocations? From 3.14 on it calls
+ * method descriptors as they are. */
+#define FM_WITH_BINDS (PY_VERSION_HEX < 0x030e0000)
+
 /* The address of the running Python frame. For a generator it is part of the generator object, so
  * it names the generator from its start to its end. Never dereferenced. */
 static inline const void *fm_python_frame(void)

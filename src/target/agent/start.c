@@ -18,6 +18,7 @@
 #include "target/agent/calibrate.h"
 #include "target/agent/heap.h"
 #include "target/agent/lines/decorator.h"
+#include "target/agent/regions/regions.h"
 #include "target/agent/sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -158,6 +159,7 @@ EXPORT int fathom_agent_start(const char *config)
     running = fm_collector_new(&options);
     int rc = -1;
     if (running) {
+        fm_regions_begin_run();
         atexit(fathom_agent_end);
         rc = listens ? fm_collector_start(running) : 0;
         if (rc == 0 && (running->lines_on || running->lines_waiting))

@@ -11,6 +11,7 @@
 #include "target/agent/fork.h"
 #include "target/agent/functions.h"
 #include "target/agent/lines/lines.h"
+#include "target/agent/regions/alone.h"
 #include "target/agent/start.h"
 
 #define FIRST_FRAMES 1024u
@@ -175,6 +176,7 @@ static void keep_only(struct fm_collector *c, struct fm_agent_thread *own)
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
+    fm_regions_alone_forked();
     for (int slot = 0; slot < FM_SLOTS; slot++) {
         struct fm_collector *c = fm_collector_at(slot);
         if (c && fm_fork_abandon(c))

@@ -10,12 +10,7 @@
 
 /* ---- whose it is ------------------------------------------------------------------------- */
 
-static PyCodeObject *code_of(const _PyInterpreterFrame *frame)
-{
-    uintptr_t code; /* with marks in its lowest bits, from 3.14 on */
-    memcpy(&code, (const char *)frame + FM_FRAME_CODE, sizeof code);
-    return (PyCodeObject *)(code & ~(uintptr_t)7);
-}
+const void *fm_region_frames_plain[FM_PLAIN_CODES];
 
 static bool is_generator(const _PyInterpreterFrame *frame)
 {
@@ -26,7 +21,7 @@ static bool is_of_contextlib(const _PyInterpreterFrame *frame)
 {
     static const char file[] = "/contextlib.py";
     const Py_ssize_t len = sizeof file - 1;
-    PyObject *name = code_of(frame)->co_filename;
+    PyObject *name = fm_region_frames_code(frame)->co_filename;
     Py_ssize_t all = PyUnicode_GET_LENGTH(name);
     return PyUnicode_KIND(name) == PyUnicode_1BYTE_KIND && all >= len &&
            memcmp(PyUnicode_1BYTE_DATA(name) + all - len, file, (size_t)len) == 0;
@@ -162,11 +157,15 @@ static bool watch(PyCodeObject *code)
 
 const void *fm_region_frames_watch(void)
 {
-    const _PyInterpreterFrame *frame = owner();
+    const _PyInterpreterFrame *running = fm_python_frame(), *frame = owner();
+    if (frame && frame == running && frame->owner == FRAME_OWNED_BY_THREAD) {
+        const void *code = fm_region_frames_code(frame);
+        fm_region_frames_plain[(uintptr_t)code >> 5 & (FM_PLAIN_CODES - 1)] = code;
+    }
     if (!frame || !is_generator(frame))
         return NULL;
     struct fm_raised raised = fm_python_put_aside();
-    bool watched = watch(code_of(frame));
+    bool watched = watch(fm_region_frames_code(frame));
     PyErr_Clear();
     fm_python_put_back(raised);
     return watched ? frame : NULL;

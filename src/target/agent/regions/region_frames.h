@@ -14,10 +14,39 @@
 #define FM_AGENT_REGION_FRAMES_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "target/agent/python.h"
+
+#define FM_PLAIN_CODES 64u /* a power of two */
 
 /* The frame of the generator or coroutine that enters a region now, watched from now on; NULL if none does, or it
  * cannot be watched. Raises nothing. */
 const void *fm_region_frames_watch(void);
+
+#ifdef FM_PYTHON_FRAMES
+/* Code whose calls, if they are no generators, own what they enter: most of a program's. By address. */
+extern const void *fm_region_frames_plain[FM_PLAIN_CODES];
+
+static inline PyCodeObject *fm_region_frames_code(const _PyInterpreterFrame *frame)
+{
+    uintptr_t code; /* with marks in its lowest bits, from 3.14 on */
+    memcpy(&code, (const char *)frame + FM_FRAME_CODE, sizeof code);
+    return (PyCodeObject *)(code & ~(uintptr_t)7);
+}
+
+/* Is a function that is no generator running, and known to be of the plain kind? Then
+ * fm_region_frames_watch() would say NULL. */
+static inline bool fm_region_frames_is_plain(void)
+{
+    const _PyInterpreterFrame *frame = fm_python_frame();
+    if (!frame || frame->owner != FRAME_OWNED_BY_THREAD)
+        return false;
+    const void *code = fm_region_frames_code(frame);
+    return fm_region_frames_plain[(uintptr_t)code >> 5 & (FM_PLAIN_CODES - 1)] == code;
+}
+#endif
 
 /* hooks_3_11.c: hear of all generators. False if that cannot be. */
 bool fm_hooks_watch_generators(void);

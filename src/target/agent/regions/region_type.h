@@ -1,4 +1,4 @@
-/* fathom._agent.Region: what `with fathom.region("name"):` enters and leaves; see regions.h. */
+/* fathom.region, in the module fathom._agent: what `with fathom.region("name"):` enters and leaves; see regions.h. */
 #ifndef FM_AGENT_REGION_TYPE_H
 #define FM_AGENT_REGION_TYPE_H
 

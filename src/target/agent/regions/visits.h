@@ -1,0 +1,99 @@
+/*
+ * Visits: a thread, a generator or a token that is in a region; see regions.h for the model.
+ *
+ * The visits that run in a thread form a list, newest last. One that waits (its generator gave up control)
+ * is in no thread, and neither is one that was begun with a token.
+ *
+ * Threads: whoever holds regions (alone.h).
+ */
+#ifndef FM_AGENT_REGION_VISITS_H
+#define FM_AGENT_REGION_VISITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/capture/live.h"
+#include "target/agent/regions/names.h"
+#include "target/agent/store.h"
+
+/* A name below another region. */
+struct fm_region_record {
+    struct fm_live_region *live;
+    struct fm_region_record *around, *next; /* `next`: the one defined after it */
+    const struct fm_region_name *name;
+};
+
+/* A visit that is open, or one that was and waits to be used again. Never freed. */
+struct fm_region_visit {
+    struct fm_live_visit *live;
+    struct fm_region_record *region;
+    const struct fm_region_name *name;
+    const void *owner;
+    const void *frame;               /* of the generator or coroutine that is in it, or NULL */
+    bool inner;                      /* of a region that the thread is in already */
+    struct fm_region_thread *thread; /* NULL while suspended, and of tokens */
+    struct fm_region_visit *older,
+        *newer;      /* in its thread's list; of those suspended, and of free ones: `older` */
+    uint64_t serial; /* of the visit: another one has another */
+    uint32_t trace;  /* token of the trace, or 0 */
+};
+
+/* A thread that was in a region. Never freed: the next one takes it over. */
+struct fm_region_thread {
+    struct fm_region_visit *newest;
+    struct fm_live_meter *meter; /* NULL: no memory for it */
+    uint32_t number;             /* of the meter */
+    uint32_t tid, era;
+    bool counts; /* the heap library counts in the meter */
+    struct fm_region_thread *next;
+};
+
+struct fm_region_visits {
+    struct fm_region_visit *suspended, *free;
+    uint64_t order, serial;
+    uint32_t kept;
+};
+extern struct fm_region_visits fm_region_visits;
+
+/* Forget all: another store has begun. */
+void fm_visits_forget(void);
+
+/* A visit with a place in the store; NULL if there is no memory. */
+struct fm_region_visit *fm_visit_make(struct fm_store *store);
+static inline struct fm_region_visit *fm_visit_new(struct fm_store *store)
+{
+    struct fm_region_visit *v = fm_region_visits.free;
+    if (__builtin_expect(!v || !v->live, 0))
+        return fm_visit_make(store);
+    fm_region_visits.free = v->older;
+    v->serial = ++fm_region_visits.serial;
+    return v;
+}
+
+/* It runs in this thread from now on. */
+void fm_visit_meter(struct fm_region_visit *v, struct fm_region_thread *t);
+static inline void fm_visit_run_in(struct fm_region_visit *v, struct fm_region_thread *t)
+{
+    v->thread = t;
+    v->older = t->newest;
+    v->newer = NULL;
+    v->live->order = ++fm_region_visits.order;
+    v->live->meter = t->number;
+    if (__builtin_expect(t->counts, 0))
+        fm_visit_meter(v, t);
+    if (t->newest)
+        t->newest->newer = v;
+    t->newest = v;
+}
+
+/* It waits from now on, and goes on in a thread. */
+void fm_visit_wait(struct fm_region_visit *v, uint64_t now);
+void fm_visit_go_on(struct fm_region_visit *v, struct fm_region_thread *t, uint64_t now);
+
+/* How high it stood above its begin, until now. */
+int64_t fm_visit_above(const struct fm_region_visit *v);
+
+/* It ends; what it did goes to its region. */
+void fm_visit_end(struct fm_region_visit *v, uint64_t now);
+
+#endif
