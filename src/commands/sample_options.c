@@ -16,6 +16,7 @@ void fm_sample_options_init(struct fm_sampler_options *options)
     *options = (struct fm_sampler_options){ .rate_hz = FM_SAMPLE_DEFAULT_HZ,
                                             .max_cpu_percent = FM_SAMPLE_DEFAULT_MAX_CPU,
                                             .mode = FM_SAMPLE_WALL,
+                                            .timeline = true,
                                             .children = true };
 }
 
@@ -109,6 +110,8 @@ int fm_sample_options_take(struct fm_sampler_options *options, char **words, int
         return take_mode(options, FM_SAMPLE_GIL, err);
     if (fm_option_flag("--tasks", words, at))
         options->tasks = true;
+    else if (fm_option_flag("--no-timeline", words, at))
+        options->timeline = false;
     else if (fm_option_flag("--stop", words, at))
         options->way = FM_WAY_STOP;
     else if (fm_option_flag("--no-children", words, at))

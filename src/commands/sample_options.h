@@ -20,6 +20,7 @@
     "  --cpu           only threads that run\n"                                                     \
     "  --gil           only the thread that holds the GIL\n"                                        \
     "  --tasks         asyncio: what each task awaits, too\n"                                       \
+    "  --no-timeline   leave out what was seen when: at most 1 MB an hour of the recording\n"       \
     "  --stop          stop each running thread for every look, some 10 µs, by ptrace\n"
 
 /* Of those who watch a running process; a line about -o stands in front of it. */

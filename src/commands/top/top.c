@@ -302,6 +302,7 @@ int fm_verb_top(int argc, char **argv)
         return rc;
     }
     t.status.pid = t.watch.pid;
+    t.watch.sampling.timeline = t.watch.sampling.timeline && t.watch.output; /* it is not shown */
     t.status.rate_hz = t.watch.sampling.rate_hz;
     t.status.mode = fm_sample_mode_name(t.watch.sampling.mode);
     t.sampler = fm_sampler_new(&t.watch.sampling);

@@ -29,7 +29,7 @@
  * 5: memory (blocks 22 to 25, lines of nodes, two flags and a column of processes);
  * 6: memory over time (blocks 26 to 28), regions (block 29, a column of marks), what resident memory is
  * made of (30, 31), sampled memory (a column of processes, metrics of errors);
- * 7: traces and timelines (blocks 32 to 40) */
+ * 7: traces and timelines (blocks 32 to 42) */
 #define FM_FILE_MINOR 7
 
 #define FM_BLOCK_SYNC         0x4b4c4246u /* "FBLK" */
@@ -113,9 +113,14 @@ enum fm_block_type {
     FM_BLOCK_TRACE_LEVELS = 35,    /* a level of detail of a thread */
     FM_BLOCK_TRACE_MARKS = 36,     /* what is no call: exceptions, counters, losses … */
     FM_BLOCK_TRACE_NAMES = 37,     /* table: trace, number in its blocks, name str */
-    FM_BLOCK_SAMPLE_TIMELINE = 38, /* the order of samples */
+    FM_BLOCK_SAMPLE_LANES = 38,    /* table: thread, first round, rounds, grain, rows of it in
+                                      SAMPLE_ITEMS: the next ones */
     FM_BLOCK_TRACE_TASKS = 39,     /* asyncio tasks */
     FM_BLOCK_TRACE_CLOCK = 40,     /* instants on the clock of the process and CLOCK_MONOTONIC */
+    FM_BLOCK_SAMPLE_ITEMS = 41,    /* table: row of SAMPLE_LANES, node + 1 or 0 − that of the row
+                                      before of the block, signed, state, rounds */
+    FM_BLOCK_SAMPLE_ROUNDS = 42,   /* table: process + 1, round and ns since those of the row before
+                                      of the block, signed */
     FM_BLOCK_TYPES,                /* a type below this is known to this version */
 };
 

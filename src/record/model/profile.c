@@ -47,6 +47,7 @@ void fm_profile_free(struct fm_profile *p)
     fm_vec_release(&p->facts);
     fm_lines_release(&p->lines);
     fm_samples_release(&p->samples);
+    fm_sample_order_release(&p->order);
     fm_memory_release(&p->memory);
     fm_regions_release(&p->regions);
     fm_traces_release(&p->traces);

@@ -27,6 +27,7 @@
 #include "record/model/metrics.h"
 #include "record/model/regions.h"
 #include "record/model/samples.h"
+#include "record/model/trace/sample_order.h"
 #include "record/model/trace/traces.h"
 
 #define FM_NONE UINT32_MAX /* no node, no function, no parent */
@@ -153,6 +154,7 @@ struct fm_profile {
     FM_VEC(struct fm_fact) facts;
     struct fm_lines lines;
     struct fm_samples samples;
+    struct fm_sample_order order; /* of samples in time */
     struct fm_memory memory;
     struct fm_regions regions;
     struct fm_traces traces;

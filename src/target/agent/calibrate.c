@@ -166,7 +166,9 @@ static void measure(struct fm_collector *c, PyObject *globals, PyObject *range,
 struct fm_calibration fm_calibrate(const struct fm_options *wanted)
 {
     struct fm_calibration cost = { 0 };
-    struct fm_options options = { .calls = wanted->calls, .c_calls = wanted->c_calls };
+    struct fm_options options = { .calls = wanted->calls,
+                                  .c_calls = wanted->c_calls,
+                                  .trace = wanted->trace };
     if (wanted->lines)
         options.lines = "all";
     PyObject *globals = compile_loops();

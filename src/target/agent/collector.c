@@ -11,6 +11,7 @@
 #include "target/agent/sources.h"
 #include "target/agent/start.h"
 #include "target/agent/threads.h"
+#include "target/agent/trace/trace.h"
 
 #define DEFAULT_NODE_LIMIT 32000000u /* 2 GB of contexts; far more than any view can use */
 
@@ -60,6 +61,7 @@ void fm_collector_forget(struct fm_collector *c)
 {
     fm_threads_lock();
     fm_store_close(&c->store);
+    fm_trace_chunks_close(&c->trace_chunks);
     c->ended_threads = c->free_threads = NULL; /* their stacks lay in the store */
     fm_threads_unlock();
     c->era++;
@@ -78,6 +80,9 @@ int fm_collector_open(struct fm_collector *c)
     const char *more = c->more_folder[0] ? c->more_folder : NULL;
     fm_threads_lock();
     int rc = fm_store_open(&c->store, c->folder[0] ? c->folder : NULL, more);
+    if (rc == 0 && c->trace)
+        rc = fm_trace_chunks_open(&c->trace_chunks, c->folder[0] ? c->store.path : NULL,
+                                  c->trace_drop);
     fm_threads_unlock();
     return rc;
 }
@@ -96,6 +101,10 @@ static int open_store(struct fm_collector *c)
 struct fm_collector *fm_collector_new(const struct fm_options *options)
 {
     int slot = take_slot();
+    if (slot >= 0 && options->trace && slot != FM_TRACE_SLOT) {
+        PyErr_SetString(PyExc_ValueError, "another collector runs in the place of the trace's");
+        return NULL;
+    }
     if (slot < 0 || fm_functions_prepare(slot) < 0)
         return NULL;
     struct fm_collector *c = PyMem_RawCalloc(1, sizeof *c);
@@ -118,6 +127,7 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     c->next_func = c->era = 1;
     c->node_limit = DEFAULT_NODE_LIMIT;
     c->nowhere = (struct fm_live_node){ .last_child = (uintptr_t)&fm_no_child, .id = UINT32_MAX };
+    fm_trace_prepare(c, options);
     copy_path(c->folder, sizeof c->folder, options->folder);
     copy_path(c->more_folder, sizeof c->more_folder, options->more_folder);
     set_collector(slot, c);
@@ -147,6 +157,8 @@ void fm_collector_free(struct fm_collector *c)
 
 int fm_collector_start(struct fm_collector *c)
 {
+    if (c->trace)
+        fm_trace_starts(c);
     if (!c->hooked && fm_hooks_install(c) < 0)
         return -1;
     c->hooked = c->running = true;
@@ -171,6 +183,8 @@ int fm_collector_stop(struct fm_collector *c)
     c->hooked = c->running = false;
     int rc = fm_hooks_remove(c);
     fm_threads_detach_all(c);
+    if (c->trace)
+        fm_trace_stops(c);
     if (was_running)
         fm_collector_mark_end(c);
     return rc;
@@ -404,7 +418,7 @@ static struct fm_live_resumed *resumed_of(struct fm_collector *c, struct fm_live
     return (struct fm_live_resumed *)(uintptr_t)node->resumed;
 }
 
-static inline struct fm_pause *find_pause(struct fm_collector *c, const void *frame)
+struct fm_pause *fm_pause_find(struct fm_collector *c, const void *frame)
 {
     if (c->last_pause && c->last_pause->frame == frame)
         return c->last_pause;
@@ -414,9 +428,12 @@ static inline struct fm_pause *find_pause(struct fm_collector *c, const void *fr
     return pause;
 }
 
-static struct fm_pause *new_pause(struct fm_collector *c, const void *frame)
+struct fm_pause *fm_pause_find_or_make(struct fm_collector *c, const void *frame)
 {
-    struct fm_pause *pause = fm_agent_alloc(sizeof *pause);
+    struct fm_pause *pause = fm_pause_find(c, frame);
+    if (pause)
+        return pause;
+    pause = fm_agent_alloc(sizeof *pause);
     if (!pause || !fm_agent_table_set(&c->pauses, (uint64_t)(uintptr_t)frame, pause))
         return NULL;
     pause->frame = frame;
@@ -439,9 +456,7 @@ void fm_yield(struct fm_collector *c, struct fm_agent_thread *t, const void *key
     fm_leave(c, t, key, now);
     if (!matched)
         return;
-    struct fm_pause *pause = find_pause(c, frame);
-    if (!pause)
-        pause = new_pause(c, frame);
+    struct fm_pause *pause = fm_pause_find_or_make(c, frame);
     if (pause) {
         pause->node = node;
         pause->func = func;
@@ -462,7 +477,7 @@ void fm_resume(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func
         resumed->resumes++;
     else if (node != &c->nowhere) /* which has been counted as lost already */
         fm_collector_lost_call(c);
-    struct fm_pause *pause = find_pause(c, frame);
+    struct fm_pause *pause = fm_pause_find(c, frame);
     uint64_t now = fm_collector_now(c);
     if (pause && pause->func != t->top->func)
         pause->node = NULL; /* of another generator that was dropped; this one has its address */

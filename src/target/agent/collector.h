@@ -37,6 +37,7 @@
 #include "target/agent/python.h"
 #include "target/agent/store.h"
 #include "target/agent/table.h"
+#include "target/agent/trace/chunks.h"
 
 #define FM_SLOTS 3 /* collectors that may run at the same time */
 
@@ -51,13 +52,19 @@ struct fm_func {
     char *name;       /* C: its name, to define it again after a fork */
     struct fm_func_lines *lines; /* NULL: its lines are not recorded; see lines.h */
     bool lines_known;            /* … which has been decided */
+    uint8_t trace_choice;        /* enum fm_trace_choice */
+    uint32_t trace_word;         /* CALL and id, as a trace has them; 0: not as simple as that */
     struct fm_func *next;        /* all functions of the slot */
 };
+
+/* Is a function in the trace? */
+enum fm_trace_choice { FM_TRACE_UNDECIDED = 0, FM_TRACE_SHOWN, FM_TRACE_NOT_SHOWN };
 
 struct fm_collector;
 
 /* Never freed: a record goes from thread to thread. */
 struct fm_agent_thread {
+    struct fm_trace_writer trace; /* in trace mode; see trace/trace.h */
     /* The calls open on the thread. Its own with the GIL; whoever closes all calls of all threads
      * has the GIL and the lock; a thread that forks reads its own with the lock. */
     struct fm_live_frame *top, *base, *limit; /* limit: one past the last usable frame */
@@ -92,12 +99,17 @@ struct fm_options {
     const char *folder, *more_folder; /* NULL: private memory */
     bool calls; /* every call; without it only calls of functions with lines */
     bool c_calls;
-    const char *lines; /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
-    bool keep_code;    /* hold code objects so that getstats() can show them */
-    bool lines_split;  /* physical lines, not statements */
-    bool lines_wait;   /* no patterns, and no events before a function is marked */
-    bool redact;       /* no arguments of command lines, no text of generated code */
-    PyObject *timer;   /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
+    const char *lines;     /* NULL: no lines; else patterns, see choose.h ("": only marked ones) */
+    bool keep_code;        /* hold code objects so that getstats() can show them */
+    bool lines_split;      /* physical lines, not statements */
+    bool lines_wait;       /* no patterns, and no events before a function is marked */
+    bool trace;            /* tell of every call instead of keeping a tree; see trace/trace.h */
+    bool trace_drop;       /* … and drop what there is no room for, instead of waiting */
+    uint32_t trace_depth;  /* 0, or the depth beyond which calls are hidden */
+    uint64_t trace_min_ns; /* calls that are shorter are hidden */
+    const char *trace_include, *trace_exclude; /* NULL, or patterns */
+    bool redact;     /* no arguments of command lines, no text of generated code */
+    PyObject *timer; /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
     double timer_unit;
 };
 
@@ -124,9 +136,14 @@ struct fm_collector {
     PyObject *timer;
     double timer_unit;
     char folder[512], more_folder[512];
-    struct fm_store store;          /* lock: its header, see store.h */
-    struct fm_agent_table children; /* (parent id, func id) → struct fm_live_node */
-    struct fm_agent_table pauses;   /* frame address → struct fm_pause */
+    bool trace, trace_drop;
+    uint32_t trace_depth;
+    uint64_t trace_min_ticks;
+    char trace_include[1024], trace_exclude[1024];
+    struct fm_trace_chunks trace_chunks; /* lock, as the store */
+    struct fm_store store;               /* lock: its header, see store.h */
+    struct fm_agent_table children;      /* (parent id, func id) → struct fm_live_node */
+    struct fm_agent_table pauses;        /* frame address → struct fm_pause */
     struct fm_pause *last_pause;
     uint32_t era; /* of the store: another one is another era */
     uint32_t next_func;
@@ -303,6 +320,11 @@ static inline void fm_leave(struct fm_collector *c, struct fm_agent_thread *t, c
     else
         fm_collector_leave_unmatched(c, t, key, now);
 }
+
+/* The pause of a generator, known by its frame: NULL if it never waited; or one made for it, NULL
+ * without memory. */
+struct fm_pause *fm_pause_find(struct fm_collector *c, const void *frame);
+struct fm_pause *fm_pause_find_or_make(struct fm_collector *c, const void *frame);
 
 /* A generator or coroutine gives up control, and takes it again. `frame` names it meanwhile. */
 void fm_yield(struct fm_collector *c, struct fm_agent_thread *t, const void *key, const void *frame,

@@ -5,6 +5,7 @@
 
 #include "target/agent/functions.h"
 #include "target/agent/start.h"
+#include "target/agent/trace/trace.h"
 
 static bool make_room(struct fm_collector *c, size_t calls)
 {
@@ -103,8 +104,13 @@ void fm_fork_reopen_calls(struct fm_collector *c, struct fm_agent_thread *t)
     for (size_t i = 0; i < c->inherited_len; i++) {
         const struct fm_inherited *call = &c->inherited[i];
         bool is_c = call->func->flags & FM_LIVE_FUNCTION_C;
-        if (!is_c && !(code && is_running(code, &at, call->key)))
+        const void *key = (const void *)((uintptr_t)call->key & ~(uintptr_t)FM_TRACE_HIDDEN);
+        if (!is_c && !(code && is_running(code, &at, key)))
             continue;
+        if (c->trace) {
+            fm_trace_reopen(c, t, call->func, key);
+            continue;
+        }
         if (fm_push(c, t, call->func, call->key))
             fm_opened(t, now);
     }

@@ -51,7 +51,7 @@ int fm_functions_prepare(int slot)
 void fm_functions_reset(struct fm_collector *c)
 {
     for (struct fm_func *f = slots[c->slot].all; f; f = f->next) {
-        f->id = 0;
+        f->id = f->trace_word = 0;
         if (f->lines)
             fm_lines_reset(f);
         if (!c->keep_code)
@@ -75,6 +75,7 @@ void fm_functions_forget_choice(struct fm_collector *c)
     for (struct fm_func *f = slots[c->slot].all; f; f = f->next) {
         f->lines = NULL;
         f->lines_known = false;
+        f->trace_choice = FM_TRACE_UNDECIDED;
     }
 }
 

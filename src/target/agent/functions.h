@@ -56,14 +56,20 @@ static inline struct fm_func *fm_function_of_code(struct fm_collector *c, PyCode
     return __builtin_expect(f != NULL, 1) ? f : fm_function_of_new_code(c, code);
 }
 
+/* The function, if it is in the cache of the slot; else NULL. */
+static inline struct fm_func *fm_function_in_cache(int slot, const PyMethodDef *def)
+{
+    struct fm_c_cache_entry *entry =
+        &fm_c_cache[slot][((uintptr_t)def >> 4 ^ (uintptr_t)def >> 13) & (FM_C_CACHE - 1)];
+    bool known = entry->def == def && entry->func->meth == (const void *)def->ml_meth;
+    return __builtin_expect(known, 1) ? entry->func : NULL;
+}
+
 static inline struct fm_func *fm_function_of_c(struct fm_collector *c, PyObject *callable,
                                                const PyMethodDef *def)
 {
-    struct fm_c_cache_entry *entry =
-        &fm_c_cache[c->slot][((uintptr_t)def >> 4 ^ (uintptr_t)def >> 13) & (FM_C_CACHE - 1)];
-    if (__builtin_expect(entry->def == def && entry->func->meth == (const void *)def->ml_meth, 1))
-        return entry->func;
-    return fm_function_of_new_c(c, callable, def);
+    struct fm_func *f = fm_function_in_cache(c->slot, def);
+    return __builtin_expect(f != NULL, 1) ? f : fm_function_of_new_c(c, callable, def);
 }
 
 #endif

@@ -65,7 +65,7 @@ void fm_start_describe_process(struct fm_collector *c, uint32_t flags)
     char text[4096];
     struct fm_live_header *header = c->store.header;
     header->flags = flags | (c->c_calls ? FM_LIVE_C_CALLS : 0) | (c->calls ? FM_LIVE_CALLS : 0) |
-                    (c->lines_on ? FM_LIVE_LINES_ON : 0);
+                    (c->lines_on ? FM_LIVE_LINES_ON : 0) | (c->trace ? FM_LIVE_TRACED : 0);
     header->python_hex = PY_VERSION_HEX;
     header->nowhere = (uintptr_t)&c->nowhere;
     header->cost_python_call = cost.python_call;
@@ -127,9 +127,39 @@ static void charge_start(struct fm_clock_pair since, uint64_t cpu_since_ns)
             cpu_ns < ns ? (uint64_t)((double)ticks * (double)cpu_ns / (double)ns) : ticks;
 }
 
+static uint64_t config_number(const char *config, const char *key)
+{
+    char text[32];
+    return fm_run_config_value(config, key, text, sizeof text) ? strtoull(text, NULL, 10) : 0;
+}
+
+/* Of --trace: "trace" is what to do when there is no room, "block" or "drop". The texts must outlive
+ * the options. */
+struct trace_texts {
+    char include[1024], exclude[1024];
+};
+
+static void read_trace_options(const char *config, struct fm_options *options,
+                               struct trace_texts *texts)
+{
+    char trace[16];
+    if (!fm_run_config_value(config, "trace", trace, sizeof trace))
+        return;
+    options->trace = options->calls = true;
+    options->trace_drop = strcmp(trace, "drop") == 0;
+    uint64_t depth = config_number(config, "max_depth");
+    options->trace_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
+    options->trace_min_ns = config_number(config, "min_ns");
+    if (fm_run_config_value(config, "include", texts->include, sizeof texts->include))
+        options->trace_include = texts->include;
+    if (fm_run_config_value(config, "exclude", texts->exclude, sizeof texts->exclude))
+        options->trace_exclude = texts->exclude;
+}
+
 EXPORT int fathom_agent_start(const char *config)
 {
     char folder[512], more[512], c_calls[8], calls[8], lines[1024], split[8], redact[8];
+    struct trace_texts trace_texts;
     if (running || !fm_run_config_value(config, "folder", folder, sizeof folder))
         return -1;
     struct fm_options options = { .folder = folder };
@@ -143,6 +173,9 @@ EXPORT int fathom_agent_start(const char *config)
         options.lines = lines;
     options.lines_split =
         fm_run_config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
+    read_trace_options(config, &options, &trace_texts);
+    if (options.trace)
+        options.lines = NULL; /* they need stacks of their own */
     options.redact =
         fm_run_config_value(config, "redact", redact, sizeof redact) && strcmp(redact, "1") == 0;
     char memory[32];

@@ -13,6 +13,7 @@
 #include "target/agent/lines/lines.h"
 #include "target/agent/regions/alone.h"
 #include "target/agent/start.h"
+#include "target/agent/trace/trace.h"
 
 #define FIRST_FRAMES 1024u
 #define MAX_TREES    4096u /* threads beyond these share one tree */
@@ -50,6 +51,10 @@ static void close_calls(struct fm_collector *c, struct fm_agent_thread *t, uint6
     if (t->beyond) {
         t->beyond = 0;
         t->top--;
+    }
+    if (c->trace) {
+        fm_trace_thread_ends(c, t, now);
+        t->top = t->base;
     }
     while (t->top > t->base) {
         if (c->lines_on)
@@ -116,6 +121,8 @@ static void thread_ends(void *unused)
             t->live->last_ticks = fm_clock_ticks();
             if (open_calls && !c->timer)
                 t->live->end_ticks = t->live->last_ticks;
+            if (c->trace)
+                fm_trace_thread_ends(c, t, t->live->last_ticks);
         }
         keep_meter(t);
         retire(c, t, open_calls ? &c->ended_threads : &c->free_threads);
@@ -232,6 +239,8 @@ static bool give_stack(struct fm_collector *c, struct fm_agent_thread *t, uint32
     t->top = stack + open_frames - 1;
     t->limit = stack + frames - 1; /* the last place is the lid's */
     t->stack = number;
+    if (c->trace)
+        fm_trace_stack_moved(c, t);
     return true;
 }
 
@@ -280,6 +289,7 @@ static bool fill_record(struct fm_collector *c, struct fm_agent_thread *t)
     t->live = live;
     t->base[0] = (struct fm_live_frame){ .node = (uintptr_t)root };
     t->collector = c;
+    fm_trace_thread_begins(c, t, id);
     fm_agent_table_release(&t->abroad); /* it names lines of its last owner */
     t->abroad_open = 0;
     if (pthread_getcpuclockid(pthread_self(), &t->cpu_clock))

@@ -25,6 +25,7 @@ void fm_account_free(struct fm_account *a)
     fm_vec_release(&a->threads);
     fm_tally_release(&a->tally);
     fm_tally_release(&a->taken);
+    fm_account_order_release(&a->order);
     fm_map_release(&a->place_of);
     fm_strings_free(a->details);
     fm_vec_release(&a->detail_of);
@@ -44,6 +45,7 @@ static void take_thread(struct fm_account *a, const struct fm_target *t,
     struct fm_account_thread *own = &a->threads.data[place];
     const struct fm_watched_thread *named = th->tasks_of ? th->tasks_of : th;
     const char *name = named->name ? named->name : "";
+    fm_account_order_take(&a->order, place, &th->order);
     own->tid = (uint32_t)th->tid;
     own->tasks = th->tasks_of != NULL;
     own->start_ns = th->start_ns;
@@ -83,6 +85,7 @@ void fm_account_take(struct fm_account *a, struct fm_target *t)
 {
     fm_account_settle(a);
     take_threads(a, t);
+    fm_account_order_take_times(&a->order, &t->order);
     a->taken = fm_target_take(t);
     for (uint32_t id = (uint32_t)a->detail_of.len; id < fm_strings_count(t->details); id++)
         fm_vec_push(&a->detail_of, fm_strings_add_text(a->details, fm_strings_get(t->details, id)));
@@ -106,6 +109,7 @@ void fm_account_take(struct fm_account *a, struct fm_target *t)
 struct folding {
     struct fm_account *a;
     uint32_t *places; /* old → new */
+    bool *folded;     /* by old place: it became part of another */
     FM_VEC(struct fm_account_thread) kept;
     struct fm_strings *names; /* of folded records … */
     FM_VEC(uint32_t) by_name; /* … id of a name → its place */
@@ -183,6 +187,7 @@ static void fold_threads(struct folding *f)
         if (th->folded || !th->final)
             continue;
         f->places[i] = record_of(f, th);
+        f->folded[i] = true;
         struct fm_account_thread *record = &f->kept.data[f->places[i]];
         record->folded++;
         record->cpu_ns += th->cpu_ns;
@@ -206,7 +211,9 @@ static void take_over(struct folding *f)
 {
     struct fm_account *a = f->a;
     struct fm_tally sum = { 0 };
-    fm_tally_add_all(&sum, &a->tally, new_place, same_detail, f);
+    fm_autofree uint32_t *rows = fm_calloc(a->tally.rows.len + 1, sizeof *rows);
+    fm_tally_add_all(&sum, &a->tally, new_place, same_detail, f, rows);
+    fm_account_order_move(&a->order, f->places, f->folded, rows);
     fm_tally_release(&a->tally);
     a->tally = sum;
     fm_map_release(&a->place_of);
@@ -228,12 +235,14 @@ static void fold_ended(struct fm_account *a)
         return;
     struct folding f = { .a = a, .names = fm_strings_new() };
     f.places = fm_calloc(a->threads.len + 1, sizeof *f.places);
+    f.folded = fm_calloc(a->threads.len + 1, sizeof *f.folded);
     fold_threads(&f);
     take_over(&f);
     fm_strings_free(f.names);
     fm_vec_release(&f.kept);
     fm_vec_release(&f.by_name);
     free(f.places);
+    free(f.folded);
 }
 
 /* --- adding up -------------------------------------------------------------------------------- */
@@ -254,7 +263,9 @@ void fm_account_settle(struct fm_account *a)
 {
     if (!a->taken.rows.len)
         return;
-    fm_tally_add_all(&a->tally, &a->taken, place_of, own_detail, a);
+    fm_autofree uint32_t *rows = fm_calloc(a->taken.rows.len + 1, sizeof *rows);
+    fm_tally_add_all(&a->tally, &a->taken, place_of, own_detail, a, rows);
     fm_tally_release(&a->taken);
+    fm_account_order_settle(&a->order, rows);
     fold_ended(a);
 }

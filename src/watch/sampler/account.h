@@ -16,6 +16,7 @@
 #ifndef FM_SAMPLER_ACCOUNT_H
 #define FM_SAMPLER_ACCOUNT_H
 
+#include "watch/sampler/account_order.h"
 #include "watch/sampler/target.h"
 
 #define FM_ACCOUNT_THREADS 1000u /* that ended, each with a record of its own */
@@ -35,6 +36,7 @@ struct fm_account {
     struct fm_tally tally; /* numbers of threads are places in `threads` */
     struct fm_tally taken; /* not added yet; numbers of threads are the target's */
     FM_VEC(struct fm_account_thread) threads;
+    struct fm_account_order order;
     struct fm_map place_of;     /* number of a watched thread → place */
     size_t ended_kept;          /* records of ended threads after the last folding */
     struct fm_strings *details; /* texts of waits */

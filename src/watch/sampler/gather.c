@@ -32,7 +32,8 @@ struct gather {
     struct fm_tree tree;
     struct fm_map lines; /* (function, line) → row in `rows` */
     FM_VEC(struct fm_line) rows;
-    FM_VEC(uint32_t) seen; /* rows counted for the stack at hand: recursion counts once */
+    FM_VEC(uint32_t) nodes; /* row of the tally → node */
+    FM_VEC(uint32_t) seen;  /* rows counted for the stack at hand: recursion counts once */
 };
 
 static uint32_t function_flags(uint32_t code_flags)
@@ -169,6 +170,7 @@ static void add_row(struct gather *g, const struct fm_tally_row *row)
 {
     uint32_t node = node_of(g, row);
     int64_t samples = 0, ns = 0;
+    fm_vec_push(&g->nodes, node);
     for (int k = 0; k < FM_STATE_COUNT; k++) {
         if (row->samples[k])
             fm_profile_add(g->p, fm_metric_of_state((enum fm_state)k), node, (int64_t)row->ns[k]);
@@ -181,6 +183,35 @@ static void add_row(struct gather *g, const struct fm_tally_row *row)
         add_lines(g, row, samples, ns);
         add_spot(g, row, samples, ns);
     }
+}
+
+/* When what was seen. */
+static void add_order(struct gather *g)
+{
+    const struct fm_account_order *from = &g->a->order;
+    struct fm_sample_order *to = &g->p->order;
+    for (size_t i = 0; i < from->lanes.len; i++) {
+        const struct fm_account_lane *own = &from->lanes.data[i];
+        struct fm_order_lane lane = { .thread = thread_of(g, own->place),
+                                      .first_round = own->first_round,
+                                      .rounds = own->rounds,
+                                      .grain = from->grain ? from->grain : 1,
+                                      .first = (uint32_t)to->items.len,
+                                      .n = (uint32_t)own->items.len };
+        for (size_t k = 0; k < own->items.len; k++) {
+            struct fm_order_item item = own->items.data[k];
+            if (item.node != FM_ORDER_UNSEEN)
+                item.node = g->nodes.data[item.node];
+            fm_vec_push(&to->items, item);
+        }
+        if (own->items.len)
+            fm_vec_push(&to->lanes, lane);
+    }
+    if (!from->lanes.len)
+        return;
+    struct fm_order_clock *clock = fm_sample_order_clock(to, g->process);
+    for (size_t i = 0; i < from->times.len; i++)
+        fm_vec_push(&clock->times, from->times.data[i]);
 }
 
 static void add_wait(struct gather *g, const struct fm_tally_wait *wait)
@@ -309,6 +340,7 @@ static void gather_target(struct fm_profile *p, const struct fm_gather_source *s
     add_functions(&g);
     for (size_t i = 0; i < g.a->tally.rows.len; i++)
         add_row(&g, &g.a->tally.rows.data[i]);
+    add_order(&g);
     note_way(&g);
     note_lateness(&g);
     for (size_t i = 0; i < g.a->tally.waits.len; i++)
@@ -322,6 +354,7 @@ static void gather_target(struct fm_profile *p, const struct fm_gather_source *s
     fm_vec_release(&g.functions);
     fm_vec_release(&g.places);
     fm_vec_release(&g.rows);
+    fm_vec_release(&g.nodes);
     fm_vec_release(&g.seen);
     fm_map_release(&g.place_of);
     fm_tree_release(&g.tree);
@@ -358,6 +391,25 @@ static bool is_prelude(const struct fm_gather_source *sources, size_t n, size_t 
     return a->gone && !a->counts.samples && !a->counts.lost && went_on(sources, n, i);
 }
 
+/* The timeline takes a stated room in the recording, however long and busy the run was. */
+static void fit_order(struct fm_profile *p)
+{
+    uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+    for (size_t i = 0; i < p->order.clocks.len; i++) {
+        const struct fm_order_clock *clock = &p->order.clocks.data[i];
+        if (!clock->times.len)
+            continue;
+        uint64_t last_ns = clock->times.data[clock->times.len - 1].ns;
+        begin_ns = clock->times.data[0].ns < begin_ns ? clock->times.data[0].ns : begin_ns;
+        end_ns = last_ns > end_ns ? last_ns : end_ns;
+    }
+    if (begin_ns > end_ns)
+        return;
+    uint64_t minutes = (end_ns - begin_ns) / 60000000000u;
+    uint64_t bytes = FM_GATHER_MINUTE_BYTES * (minutes ? minutes : 1);
+    fm_sample_order_fit(&p->order, bytes < FM_GATHER_MOST_BYTES ? bytes : FM_GATHER_MOST_BYTES);
+}
+
 struct fm_profile *fm_gather(const struct fm_gather_source *sources, size_t n,
                              const struct fm_gather_settings *settings)
 {
@@ -374,6 +426,7 @@ struct fm_profile *fm_gather(const struct fm_gather_source *sources, size_t n,
             p->processes.data[p->processes.len - 1].exit_status = -1;
     }
     add_callees(p);
+    fit_order(p);
     fm_lines_sort(&p->lines);
     fm_samples_sort(&p->samples);
     return p;

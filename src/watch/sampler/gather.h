@@ -7,6 +7,11 @@
 
 #include "record/model/profile.h"
 
+/* What the timeline of a run may take in its recording, about: so much for each minute, or for the whole of
+ * a shorter run, and no more than the most. A megabyte an hour are 17,476 bytes a minute. */
+#define FM_GATHER_MINUTE_BYTES 16000u
+#define FM_GATHER_MOST_BYTES   4000000u
+
 struct fm_account;
 struct fm_target;
 

@@ -156,6 +156,7 @@ static struct fm_target_options options_of(const struct fm_sampler *s)
     uint64_t interval_ns = interval_of(&s->options);
     return (struct fm_target_options){ .mode = modes[s->options.mode],
                                        .tasks = s->options.tasks,
+                                       .timeline = s->options.timeline,
                                        .interval_ns = interval_ns,
                                        .way = interval_ns < SHORTEST_SEATED_NS ? FM_WAY_PLAIN
                                                                                : s->options.way };
@@ -434,6 +435,8 @@ static size_t take_counts(struct fm_sampler *s, struct fm_gather_source **source
     while (s->accounts.len < n)
         fm_vec_push(&s->accounts, fm_account_new());
     for (size_t i = 0; i < n; i++) {
+        size_t share = FM_ACCOUNT_ITEMS / n;
+        s->accounts.data[i]->order.limit = share > FM_ACCOUNT_LEAST ? share : FM_ACCOUNT_LEAST;
         fm_account_take(s->accounts.data[i], s->targets.data[i]);
         (*sources)[i] = (struct fm_gather_source){ s->targets.data[i], s->accounts.data[i] };
     }

@@ -31,6 +31,7 @@ struct fm_sampler_options {
     uint64_t duration_ns; /* 0: until stopped or every process ended */
     bool children;        /* follow them, of every kind */
     bool tasks;           /* asyncio: the await stack of each task too */
+    bool timeline;        /* keep the order of samples */
     enum fm_way way;      /* how to look at threads that run */
 };
 

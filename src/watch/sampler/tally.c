@@ -176,7 +176,7 @@ static const struct fm_raw_frame *frames_of(const struct fm_tally *t,
 
 void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other,
                       uint32_t (*thread)(void *, uint32_t), uint32_t (*detail)(void *, uint32_t),
-                      void *data)
+                      void *data, uint32_t *rows)
 {
     for (size_t i = 0; i < other->rows.len; i++) {
         const struct fm_tally_row *row = &other->rows.data[i];
@@ -190,6 +190,8 @@ void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other,
             t->rows.data[at].samples[k] += row->samples[k];
             t->rows.data[at].ns[k] += row->ns[k];
         }
+        if (rows)
+            rows[i] = at;
     }
     for (size_t i = 0; i < other->waits.len; i++) {
         struct fm_tally_wait wait = other->waits.data[i];

@@ -28,6 +28,7 @@ struct fm_tally_row {
     bool partial; /* there is more of the stack, older than this */
     uint64_t samples[FM_STATE_COUNT];
     uint64_t ns[FM_STATE_COUNT];
+    uint32_t place[FM_STATE_COUNT]; /* in the order of the thread's samples (order.h): the last */
 };
 
 /* Waiting for something with a name, at a place in the code. */
@@ -79,10 +80,11 @@ void fm_tally_add_wait(struct fm_tally *t, uint32_t wait);
 uint64_t fm_tally_end_round(struct fm_tally *t, uint64_t ns, uint64_t most_ns);
 
 /* Add what another one counted; numbers of its threads become `threads[number]`, details
- * `details[id]`. What its last round saw is left out: it has no time yet. */
+ * `details[id]`. What its last round saw is left out: it has no time yet. Its rows become `rows[row]`
+ * (UINT32_MAX: one that was never counted), if that is not NULL. */
 void fm_tally_add_all(struct fm_tally *t, const struct fm_tally *other,
                       uint32_t (*thread)(void *, uint32_t), uint32_t (*detail)(void *, uint32_t),
-                      void *data);
+                      void *data, uint32_t *rows);
 
 /* Hand over what was counted so far and begin anew. What the last round saw stays, to be given its
  * time; so do the rows in `*rows[0..n)` and `*waits[0..m)` (UINT32_MAX: none), which become their

@@ -55,6 +55,7 @@ struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *optio
     t->command = fm_process_command(pid);
     t->cwd = fm_process_cwd(pid);
     t->start_ns = fm_clock_ns();
+    t->order = (struct fm_target_order){ .on = options->timeline, .grain = 1 };
     if (options->tasks)
         t->tasks = fm_task_reader_new(&t->runtime, &t->remote, NULL);
     return t;
@@ -70,6 +71,7 @@ void fm_target_free(struct fm_target *t)
     fm_tasks_release(&t->task_list);
     fm_vec_release(&t->task_stack);
     fm_tally_release(&t->tally);
+    fm_vec_release(&t->order.times);
     fm_looker_release(&t->looker);
     fm_codes_release(&t->codes);
     fm_fd_kinds_free(t->fds);
@@ -105,9 +107,11 @@ static bool counts_in(const struct fm_target *t, const struct fm_watched_thread 
     return t->options.mode == FM_TARGET_ALL || fm_thread_holds_gil(t, th);
 }
 
-static void count(struct fm_target *t, const struct fm_watched_thread *th)
+static void count(struct fm_target *t, struct fm_watched_thread *th)
 {
     fm_tally_add(&t->tally, th->row, th->state);
+    if (t->order.on)
+        fm_thread_order_add(&th->order, &t->order, &t->tally, th->row, th->state, t->counts.rounds);
     t->counts.samples++;
     t->counts.proofs[th->proof]++;
     t->counts.partial += t->tally.rows.data[th->row].partial;
@@ -214,6 +218,22 @@ static uint64_t time_between(struct fm_target *t, uint64_t now_ns)
     return before_ns ? t->seen_ns - before_ns : t->options.interval_ns;
 }
 
+/* Forget the order within longer and longer times, until half of what may be is used: so it is not done
+ * in each round. */
+static void thin_order(struct fm_target *t)
+{
+    while (t->order.items > FM_ORDER_MOST_ITEMS / 2 && t->order.grain <= t->counts.rounds) {
+        t->order.grain *= 2;
+        t->order.items = 0;
+        for (size_t i = 0; i < t->live.len + t->ended.len; i++) {
+            struct fm_watched_thread *th =
+                i < t->live.len ? t->live.data[i] : t->ended.data[i - t->live.len];
+            fm_thread_order_thin(&th->order, t->order.grain);
+            t->order.items += th->order.items.len;
+        }
+    }
+}
+
 /* Nobody is charged with more than a stated time: what is beyond counts as lost. */
 static void end_round(struct fm_target *t, uint64_t now_ns)
 {
@@ -222,6 +242,10 @@ static void end_round(struct fm_target *t, uint64_t now_ns)
     uint64_t seen = t->tally.now.seen.len;
     uint64_t unseen_ns = fm_tally_end_round(&t->tally, time_between(t, now_ns), most_ns);
     t->counts.lost += interval_ns ? unseen_ns / interval_ns * seen : 0;
+    if (t->order.on)
+        fm_target_order_round(&t->order, t->counts.rounds, t->seen_ns, interval_ns);
+    if (fm_target_order_is_full(&t->order))
+        thin_order(t);
 }
 
 bool fm_target_round(struct fm_target *t, struct fm_seat *seat, uint64_t now_ns)

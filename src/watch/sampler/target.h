@@ -21,6 +21,7 @@
 #include "watch/sampler/codes.h"
 #include "watch/sampler/descriptors.h"
 #include "watch/sampler/look.h"
+#include "watch/sampler/order.h"
 #include "watch/sampler/syscalls.h"
 #include "watch/sampler/tally.h"
 #include "watch/sampler/way.h"
@@ -59,6 +60,7 @@ struct fm_watched_thread {
     bool in_turn;                        /* the thread held the GIL when the round began */
     FM_VEC(struct fm_task_sample) tasks; /* with --tasks: where its tasks were */
     struct fm_snapshot_hints task_hints;
+    struct fm_thread_order order;
     char *name; /* NULL until known */
     bool named; /* by Python, not by the kernel */
 };
@@ -89,6 +91,7 @@ struct fm_target_options {
     enum fm_target_mode mode;
     enum fm_way way;
     bool tasks;           /* asyncio: the await stack of each task too */
+    bool timeline;        /* keep the order of samples */
     uint64_t interval_ns; /* between two rounds; 0: as fast as it goes */
 };
 
@@ -108,6 +111,7 @@ struct fm_target {
     struct fm_codes codes;
     struct fm_looker looker;
     struct fm_tally tally; /* what was counted since fm_account_take() */
+    struct fm_target_order order;
     struct fm_fd_kinds *fds;
     struct fm_strings *details; /* texts of waits */
     struct fm_map detail_of;    /* identity of a wait → text */

@@ -468,6 +468,7 @@ struct fm_watched_thread *fm_threads_tasks_of(struct fm_target *t, struct fm_wat
 void fm_threads_drop(struct fm_watched_thread *th)
 {
     fm_vec_release(&th->tasks);
+    fm_vec_release(&th->order.items);
     free(th->name);
     free(th);
 }

@@ -217,6 +217,20 @@ static void add_numbers(struct fm_profile *to, const struct fm_shape_source *sou
     }
 }
 
+/* Samples of contexts that are left out were not seen. */
+static void move_order(struct fm_profile *to, const struct fm_profile *from,
+                       const struct fm_shape_source *source, const uint32_t *place)
+{
+    fm_autofree uint32_t *nodes = fm_malloc((from->nodes.len + 1) * sizeof *nodes);
+    if (!from->order.lanes.len)
+        return;
+    for (size_t i = 0; i < from->nodes.len; i++)
+        nodes[i] = fm_shape_counts(source, i, fm_part_of(FM_METRIC_SAMPLES))
+                       ? place[source->node_of[i]]
+                       : FM_ORDER_UNSEEN;
+    fm_sample_order_copy(&to->order, &from->order, &(struct fm_order_renumbering){ .node = nodes });
+}
+
 static struct fm_profile *reshaped(const struct fm_profile *p, fm_function_match *match, void *data,
                                    enum fm_ask ask)
 {
@@ -241,6 +255,7 @@ static struct fm_profile *reshaped(const struct fm_profile *p, fm_function_match
     fm_shape_init(&shape, source, &o);
     fm_autofree uint32_t *place = nodes_new(to, &shape);
     add_numbers(to, &source[0], place);
+    move_order(to, p, &source[0], place);
     free(source[0].node_of);
     copy_places(to, p, asked, ask != FM_ASK_FOLD);
     fm_shape_release(&shape);
@@ -359,6 +374,9 @@ static void merge_sources(struct fm_profile *into, const struct fm_profile *from
 void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
 {
     uint32_t first_process = (uint32_t)into->processes.len, first_node = (uint32_t)into->nodes.len;
+    struct fm_order_renumbering order = { .first_process = first_process,
+                                          .first_thread = (uint32_t)into->threads.len,
+                                          .first_node = first_node };
     fm_autofree uint32_t *functions = merge_functions(into, from);
     merge_processes(into, from);
     merge_trees(into, from, first_process, functions);
@@ -369,6 +387,7 @@ void fm_profile_merge(struct fm_profile *into, const struct fm_profile *from)
     copy_memory(into, from, first_process);
     copy_regions(into, from, first_process);
     copy_histories(into, from, first_process, first_node);
+    fm_sample_order_copy(&into->order, &from->order, &order);
     merge_sources(into, from);
     for (size_t i = 0; i < from->notes.len; i++) {
         struct fm_note note = from->notes.data[i];

@@ -181,6 +181,9 @@ static void join_trees(struct sample_join *u)
                 fm_profile_add(u->into, (enum fm_metric)m, place[i],
                                fm_profile_value(from, (enum fm_metric)m, i));
     }
+    fm_sample_order_copy(&u->into->order, &from->order,
+                         &(struct fm_order_renumbering){
+                             .process = u->processes, .thread = u->threads, .node = place });
 }
 
 /* Times of lines are exact in functions whose lines were recorded, else those of the samples are

@@ -74,6 +74,7 @@ static void keep_nodes(struct fm_profile *p, const bool *kept)
     for (int m = 0; m < FM_METRIC_COUNT; m++)
         if (p->columns[m].data)
             memset(p->columns[m].data + n, 0, (p->nodes.len - n) * sizeof *p->columns[m].data);
+    fm_sample_order_move(&p->order, place, p->nodes.len);
     p->nodes.len = n;
     for (size_t i = 0; i < p->threads.len; i++)
         p->threads.data[i].root = place[p->threads.data[i].root];
@@ -176,6 +177,7 @@ uint32_t *fm_profile_shed_time(struct fm_profile *p, enum fm_memory_rows rows)
     p->flat = NULL;
     memset(&p->lines, 0, sizeof p->lines);
     memset(&p->samples, 0, sizeof p->samples);
+    fm_sample_order_release(&p->order);
     for (size_t i = 0; i < p->processes.len; i++)
         p->processes.data[i].sampled = p->processes.data[i].calls = p->processes.data[i].lines =
             false;

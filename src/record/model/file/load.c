@@ -425,6 +425,12 @@ static bool load_block(struct fm_loader *l, const struct fm_block *block, uint64
     case FM_BLOCK_TRACE_TASKS:
     case FM_BLOCK_TRACE_CLOCK:
         return fm_load_trace_block(l, block);
+    case FM_BLOCK_SAMPLE_LANES:
+        return fm_load_sample_lanes(l, &c);
+    case FM_BLOCK_SAMPLE_ITEMS:
+        return fm_load_sample_items(l, &c);
+    case FM_BLOCK_SAMPLE_ROUNDS:
+        return fm_load_sample_rounds(l, &c);
     case FM_BLOCK_END:
         l->ended = true;
         l->missing_blocks = fm_cursor_varint(&c) - blocks_before;
@@ -475,6 +481,7 @@ static void loader_release(struct fm_loader *l)
     fm_renumber_release(&l->lines);
     fm_renumber_release(&l->regions);
     fm_load_histories_release(l);
+    fm_load_order_release(l);
     fm_columns_release(&l->table);
 }
 
@@ -520,6 +527,7 @@ static struct fm_profile *load(struct fm_reader *reader, unsigned parts, const c
     fm_lines_sort(&l.p->lines);
     fm_samples_sort(&l.p->samples);
     fm_load_histories_end(&l);
+    fm_load_order_end(&l);
     note_damage(&l, reader);
     loader_release(&l);
     if (l.budget.spent) {

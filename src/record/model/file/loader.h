@@ -1,7 +1,7 @@
 /*
  * Inside the reader of .fathom files: what load.c (the file, trees and tables) and load_lines.c
- * (lines, spots and waits), load_memory.c, load_history.c and load_regions.c share. Nobody else includes
- * this.
+ * (lines, spots and waits), load_memory.c, load_history.c, load_regions.c and load_order.c share. Nobody
+ * else includes this.
  *
  * Each fm_load_… takes one block in and returns false if it makes no sense.
  */
@@ -30,6 +30,15 @@ struct fm_history_load {
     uint64_t open_ns;
 };
 
+/* The order of samples being read. */
+struct fm_order_load {
+    struct fm_renumber lanes;
+    FM_VEC(uint64_t) missing; /* by lane: its items that are still to come */
+    struct fm_map clocks;     /* process → its clock */
+    uint64_t next_item;       /* the row that the next block begins with */
+    uint64_t lost;            /* lanes of which something is missing */
+};
+
 struct fm_loader {
     struct fm_profile *p;
     unsigned parts; /* enum fm_file_part: what was asked for */
@@ -45,6 +54,7 @@ struct fm_loader {
     struct fm_history_load history;
     struct fm_map traces;           /* number in the file → of the profile */
     struct fm_trace_source *source; /* of the file; NULL: places of blocks are of no use */
+    struct fm_order_load order;
 };
 
 /* By their numbers in the file; what is missing gets a stand-in and is counted. */
@@ -78,6 +88,14 @@ bool fm_load_waits(struct fm_loader *l, struct fm_cursor *c);
 /* All blocks were read: histories of which something is missing are left out, and counted. */
 void fm_load_histories_end(struct fm_loader *l);
 void fm_load_histories_release(struct fm_loader *l);
+
+bool fm_load_sample_lanes(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_sample_items(struct fm_loader *l, struct fm_cursor *c);
+bool fm_load_sample_rounds(struct fm_loader *l, struct fm_cursor *c);
+
+/* All blocks were read: what of the order of samples makes no sense is left out, and counted. */
+void fm_load_order_end(struct fm_loader *l);
+void fm_load_order_release(struct fm_loader *l);
 
 /* ---- tables being read ---- */
 

@@ -433,6 +433,8 @@ void fm_recorder_profile(struct fm_recorder *r, const struct fm_profile *p)
     append_histories(&a);
     append_residents(&a);
     append_traces(&a);
+    fm_recorder_order(r, &p->order,
+                      &(struct fm_order_numbers){ a.first_process, a.first_thread, a.first_node });
     append_sources(&a);
     free(a.strings);
     free(a.functions);

@@ -27,7 +27,7 @@
     X(FLAT_EDGES) X(LINE_MARKS) X(LINE_UNIT) X(LINES) X(LINE_VISITS) X(LINE_STATES) X(LINE_MEMORY) \
     X(SPOTS) X(WAITS) X(HEAP_COUNTS) X(MEMORY_POINTS) X(MEMORY_MARKS) X(HISTORIES)                 \
     X(HISTORY_CONTEXTS) X(HISTORY_CHANGES) X(REGIONS) X(RESIDENTS) X(RESERVES) X(TRACE_STREAMS)    \
-    X(TRACE_FUNCTIONS) X(TRACE_NAMES) X(SOURCES)
+    X(TRACE_FUNCTIONS) X(TRACE_NAMES) X(SAMPLE_ROUNDS) X(SAMPLE_LANES) X(SAMPLE_ITEMS) X(SOURCES)
 /* clang-format on */
 
 enum fm_recorder_table {
@@ -58,7 +58,7 @@ struct fm_row_before {
 };
 
 struct fm_recorder {
-    struct fm_row_before point, change; /* ns; µs */
+    struct fm_row_before point, change, item, round; /* ns; µs; –; ns */
     struct fm_writer writer;
     struct fm_compressor *compressor; /* NULL: blocks as they are */
     int failed;                       /* 0, or the negative errno of the first failure */
@@ -112,5 +112,12 @@ static inline uint64_t fm_recorder_next(const struct fm_recorder *r, enum fm_rec
 {
     return fm_rows_next(&r->tables[table]);
 }
+
+/* The order of samples of a profile; the numbers of its processes, threads and contexts begin at these. */
+struct fm_order_numbers {
+    uint32_t first_process, first_thread, first_node;
+};
+void fm_recorder_order(struct fm_recorder *r, const struct fm_sample_order *order,
+                       const struct fm_order_numbers *numbers);
 
 #endif

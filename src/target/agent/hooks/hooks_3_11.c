@@ -30,6 +30,7 @@
 #include "target/agent/lines/lines.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/regions.h"
+#include "target/agent/trace/trace.h"
 
 #if !FM_HAS_MONITORING
 
@@ -85,13 +86,22 @@ static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject 
 static void enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                   const void *key)
 {
+    if (c->trace) {
+        if (!fm_trace_call(t, f, key))
+            fm_trace_enter(c, t, f, key, NULL, FM_TRACE_CALLED);
+        return;
+    }
     if (fm_enter(c, t, f, key) && c->lines_on)
         *fm_line_frame_of(t) = (struct fm_line_frame){ 0 };
 }
 
-static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key, uint64_t now)
+static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key, uint64_t now,
+                  bool raised)
 {
-    if (c->lines_on)
+    if (c->trace) {
+        if (raised || c->trace_min_ticks || !fm_trace_return(t, key, now))
+            fm_trace_leave(c, t, key, NULL, now, raised ? FM_TRACE_UNWOUND : FM_TRACE_RETURNED);
+    } else if (c->lines_on)
         fm_leave_with_line(c, t, key, now);
     else
         fm_leave(c, t, key, now);
@@ -108,23 +118,29 @@ static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
     }
     if (!is_recorded(c, f, code))
         return;
-    if (__builtin_expect(is_generator(code) && is_resumed(frame), 0))
+    bool resumed = is_generator(code) && is_resumed(frame);
+    if (__builtin_expect(resumed && c->trace, 0))
+        fm_trace_enter(c, t, f, code, frame, FM_TRACE_RESUMED);
+    else if (__builtin_expect(resumed, 0))
         fm_resume(c, t, f, code, frame);
     else
         enter(c, t, f, code);
 }
 
 static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
-                        uint64_t now)
+                        uint64_t now, bool raised)
 {
     struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, code);
     if (!t || !f || !is_recorded(c, f, code))
         return;
-    if (__builtin_expect(is_generator(code) && is_suspended(frame), 0))
+    bool suspended = is_generator(code) && is_suspended(frame);
+    if (__builtin_expect(suspended && c->trace, 0))
+        fm_trace_leave(c, t, code, frame, now, FM_TRACE_YIELDED);
+    else if (__builtin_expect(suspended, 0))
         fm_yield(c, t, code, frame, now);
     else
-        leave(c, t, code, now);
+        leave(c, t, code, now, raised);
 }
 
 /* ---- the profile function ---------------------------------------------------------------- */
@@ -205,7 +221,7 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
     if (what == PyTrace_C_CALL)
         enter(c, t, f, def);
     else
-        leave(c, t, def, now);
+        leave(c, t, def, now, what == PyTrace_C_EXCEPTION);
 }
 
 static void tell_regions(_PyInterpreterFrame *frame, int what)
@@ -227,7 +243,7 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         if (what == PyTrace_CALL)
             enter_frame(c, frame->f_frame);
         else if (what == PyTrace_RETURN)
-            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now);
+            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now, !arg);
         else
             on_c_event(c, what, arg, now);
     }
@@ -390,12 +406,12 @@ static void use_profile_functions(void)
 
 /* The call that was made the `depth`-th open one on this thread has ended. */
 static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpreterFrame *frame,
-                            PyCodeObject *code, uint64_t now)
+                            PyCodeObject *code, uint64_t now, bool raised)
 {
     struct fm_agent_thread *t = fm_current[c->slot];
     if (!t || fm_thread_depth(t) < depth)
         return; /* a profile event has closed it already */
-    leave_frame(c, frame, code, now);
+    leave_frame(c, frame, code, now, raised);
 }
 
 static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
@@ -418,7 +434,7 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
     PyObject *result = evaluate(thread, frame, throwflag);
     for (int i = 0; i < count && i < source.count; i++)
         leave_evaluated(source.collectors[i], depths[i], frame, code,
-                        fm_collector_now(source.collectors[i]));
+                        fm_collector_now(source.collectors[i]), !result);
     return result;
 }
 

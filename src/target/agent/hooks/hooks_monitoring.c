@@ -93,6 +93,8 @@ static int take_tool_id(PyObject *monitoring)
 
 static vectorcallfunc callback_of(const struct fm_collector *c, int event)
 {
+    if (c->trace)
+        return (c->trace_min_ticks ? fm_monitoring_brief : fm_monitoring_trace)[event];
     return c->lines_on ? fm_monitoring_lines[event] : fm_monitoring_calls[event];
 }
 

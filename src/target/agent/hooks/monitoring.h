@@ -1,7 +1,7 @@
 /*
  * What the files about sys.monitoring (PEP 669, CPython 3.12 and later) share: the events, the
  * callback object, and the collector's hooks. hooks_monitoring.c installs; monitoring_calls.c and
- * monitoring_lines.c are what is called; monitoring_program.c is about the program's own tools.
+ * monitoring_lines.c and monitoring_trace.c are what is called; monitoring_program.c is about the program's own tools.
  *
  * Threads: the GIL protects everything here.
  */
@@ -69,6 +69,8 @@ void fm_monitoring_watch_ids(PyObject *monitoring);
 /* Callbacks by event; NULL where there is none. */
 extern const vectorcallfunc fm_monitoring_calls[FM_EVENT_COUNT];
 extern const vectorcallfunc fm_monitoring_lines[FM_EVENT_COUNT];
+extern const vectorcallfunc fm_monitoring_trace[FM_EVENT_COUNT];
+extern const vectorcallfunc fm_monitoring_brief[FM_EVENT_COUNT]; /* … and short calls are hidden */
 
 /* A generator goes on, and gives up control; these know about lines. */
 PyObject *fm_monitoring_resume(PyObject *self, PyObject *const *args, size_t nargs,
@@ -78,7 +80,7 @@ PyObject *fm_monitoring_yield(PyObject *self, PyObject *const *args, size_t narg
 
 /* The method definition behind a callable that is a C function as cProfile counts them: a builtin
  * function or method, or a method descriptor called with an object of its type. Else NULL. */
-static inline const PyMethodDef *fm_c_definition(struct fm_collector *c, PyObject *callable,
+static inline const PyMethodDef *fm_c_definition(const struct fm_collector *c, PyObject *callable,
                                                  PyObject *first_argument)
 {
     PyTypeObject *type = Py_TYPE(callable);

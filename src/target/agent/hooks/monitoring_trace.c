@@ -1,0 +1,170 @@
+/*
+ * The callbacks of sys.monitoring when every call is told (--trace); see monitoring.h and
+ * trace/trace.h.
+ *
+ * The simple case of each event is here, without a call of another function. It needs no look at the
+ * collector: a thread that is not in its trace has no room to write.
+ */
+#include "target/agent/hooks/monitoring.h"
+#include "target/agent/trace/trace.h"
+
+#if FM_HAS_MONITORING
+
+static __attribute__((noinline)) PyObject *enter_code(PyObject *self, PyCodeObject *code,
+                                                      enum fm_trace_begin how)
+{
+    struct fm_collector *c = fm_callback_collector(self);
+    if (!c)
+        Py_RETURN_NONE;
+    struct fm_agent_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_code(c, code);
+    if (!t || !f)
+        fm_collector_lost_call(c);
+    else
+        fm_trace_enter(c, t, f, code, how == FM_TRACE_CALLED ? NULL : fm_python_frame(), how);
+    Py_RETURN_NONE;
+}
+
+static __attribute__((noinline)) PyObject *leave_call(PyObject *self, const void *key, uint64_t now,
+                                                      enum fm_trace_end how)
+{
+    struct fm_collector *c = fm_callback_collector(self);
+    struct fm_agent_thread *t = c ? fm_collector_thread(c) : NULL;
+    if (t)
+        fm_trace_leave(c, t, key, how == FM_TRACE_YIELDED ? fm_python_frame() : NULL, now, how);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
+    const struct fm_func *f = fm_python_code_extra(code, fm_code_index[FM_TRACE_SLOT]);
+    if (__builtin_expect(t && f && fm_trace_call(t, f, code), 1))
+        Py_RETURN_NONE;
+    return enter_code(self, code, FM_TRACE_CALLED);
+}
+
+static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    uint64_t now = fm_clock_ticks();
+    struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
+    if (__builtin_expect(t && fm_trace_return(t, args[0], now), 1))
+        Py_RETURN_NONE;
+    return leave_call(self, args[0], now, FM_TRACE_RETURNED);
+}
+
+static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    return enter_code(self, (PyCodeObject *)args[0], FM_TRACE_RESUMED);
+}
+
+static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    return enter_code(self, (PyCodeObject *)args[0], FM_TRACE_THROWN);
+}
+
+static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_YIELDED);
+}
+
+static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_UNWOUND);
+}
+
+static __attribute__((noinline)) PyObject *enter_c(PyObject *self, PyObject *callable,
+                                                   const PyMethodDef *def)
+{
+    struct fm_collector *c = fm_callback_collector(self);
+    if (!c)
+        Py_RETURN_NONE;
+    struct fm_agent_thread *t = fm_collector_thread(c);
+    struct fm_func *f = fm_function_of_c(c, callable, def);
+    if (!t || !f)
+        fm_collector_lost_call(c);
+    else
+        fm_trace_enter(c, t, f, def, NULL, FM_TRACE_CALLED);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    const struct fm_collector *c = fm_callback_collector(self);
+    const PyMethodDef *def = c ? fm_c_definition(c, args[2], args[3]) : NULL;
+    if (!def)
+        Py_RETURN_NONE;
+    struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
+    const struct fm_func *f = fm_function_in_cache(FM_TRACE_SLOT, def);
+    if (__builtin_expect(t && f && fm_trace_call(t, f, def), 1))
+        Py_RETURN_NONE;
+    return enter_c(self, args[2], def);
+}
+
+static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    uint64_t now = fm_clock_ticks();
+    const struct fm_collector *c = fm_callback_collector(self);
+    const PyMethodDef *def = c ? fm_c_definition(c, args[2], args[3]) : NULL;
+    struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
+    if (!def || __builtin_expect(t && fm_trace_return(t, def, now), 1))
+        Py_RETURN_NONE;
+    return leave_call(self, def, now, FM_TRACE_RETURNED);
+}
+
+static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    uint64_t now = fm_clock_ticks();
+    const struct fm_collector *c = fm_callback_collector(self);
+    const PyMethodDef *def = c ? fm_c_definition(c, args[2], args[3]) : NULL;
+    if (!def)
+        Py_RETURN_NONE;
+    return leave_call(self, def, now, FM_TRACE_UNWOUND);
+}
+
+const vectorcallfunc fm_monitoring_trace[FM_EVENT_COUNT] = {
+    [FM_START] = on_start,   [FM_RESUME] = on_resume,     [FM_THROW] = on_throw,
+    [FM_RETURN] = on_return, [FM_YIELD] = on_yield,       [FM_UNWIND] = on_unwind,
+    [FM_CALL] = on_call,     [FM_C_RETURN] = on_c_return, [FM_C_RAISE] = on_c_raise,
+};
+
+/* ---- when short calls are hidden --------------------------------------------------------- */
+
+static PyObject *on_brief_return(PyObject *self, PyObject *const *args, size_t nargs,
+                                 PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_RETURNED);
+}
+
+static PyObject *on_brief_c_return(PyObject *self, PyObject *const *args, size_t nargs,
+                                   PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    uint64_t now = fm_clock_ticks();
+    const struct fm_collector *c = fm_callback_collector(self);
+    const PyMethodDef *def = c ? fm_c_definition(c, args[2], args[3]) : NULL;
+    if (!def)
+        Py_RETURN_NONE;
+    return leave_call(self, def, now, FM_TRACE_RETURNED);
+}
+
+const vectorcallfunc fm_monitoring_brief[FM_EVENT_COUNT] = {
+    [FM_START] = on_start,     [FM_RESUME] = on_resume,
+    [FM_THROW] = on_throw,     [FM_RETURN] = on_brief_return,
+    [FM_YIELD] = on_yield,     [FM_UNWIND] = on_unwind,
+    [FM_CALL] = on_call,       [FM_C_RETURN] = on_brief_c_return,
+    [FM_C_RAISE] = on_c_raise,
+};
+
+#endif

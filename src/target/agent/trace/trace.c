@@ -1,0 +1,453 @@
+/* The trace collector: what is not simple; see trace.h. */
+#include "target/agent/trace/trace.h"
+
+#include <errno.h>
+
+#include "target/agent/functions.h"
+#include "target/agent/threads.h"
+#include "target/agent/trace/choose_calls.h"
+#include "target/agent/trace/marks.h"
+
+#define NAME_TRIES 64  /* events at which a thread is asked for its name: it gets it late */
+#define RETRY      256 /* events that are dropped between two looks for a free chunk */
+
+bool fm_trace_active;
+static struct fm_collector *traced;
+
+struct fm_collector *fm_trace_collector(void)
+{
+    return traced;
+}
+
+static void copy_patterns(char *out, size_t size, const char *patterns)
+{
+    out[0] = '\0';
+    if (patterns && strlen(patterns) < size)
+        memcpy(out, patterns, strlen(patterns) + 1);
+}
+
+/* Ticks of a time, as far as a few milliseconds tell how long a tick is. */
+static uint64_t ticks_of(uint64_t ns)
+{
+    struct fm_clock_pair first = fm_clock_pair_now(), second = first;
+    while (ns && second.ns - first.ns < 2000000)
+        second = fm_clock_pair_now();
+    return ns ? (uint64_t)((double)ns * (double)(second.ticks - first.ticks) /
+                           (double)(second.ns - first.ns))
+              : 0;
+}
+
+void fm_trace_prepare(struct fm_collector *c, const struct fm_options *options)
+{
+    c->trace = options->trace;
+    if (!c->trace)
+        return;
+    c->trace_drop = options->trace_drop;
+    c->trace_depth = options->trace_depth;
+    c->trace_min_ticks = ticks_of(options->trace_min_ns);
+    copy_patterns(c->trace_include, sizeof c->trace_include, options->trace_include);
+    copy_patterns(c->trace_exclude, sizeof c->trace_exclude, options->trace_exclude);
+}
+
+void fm_trace_starts(struct fm_collector *c)
+{
+    if (!c->trace_chunks.path[0])
+        return; /* one that measures itself; others do not hear of it */
+    traced = c;
+    fm_trace_active = true;
+}
+
+void fm_trace_stops(struct fm_collector *c)
+{
+    if (traced != c)
+        return;
+    fm_trace_active = false;
+    traced = NULL;
+}
+
+static bool is_hidden(const struct fm_live_frame *frame)
+{
+    return frame->key & FM_TRACE_HIDDEN;
+}
+
+static struct fm_func *function_of(const struct fm_live_frame *frame)
+{
+    return (struct fm_func *)(uintptr_t)frame->func;
+}
+
+/* ---- chunks ------------------------------------------------------------------------------ */
+
+/* What was written can no longer be taken back. */
+static void hand_over(struct fm_collector *c, struct fm_agent_thread *t, bool last)
+{
+    for (struct fm_live_frame *frame = t->top; c->trace_min_ticks && frame > t->base; frame--)
+        frame->node = 0;
+    fm_trace_chunks_hand_over(&c->trace_chunks, &t->trace, last);
+}
+
+/* Chunks that other threads have begun, and may not go on with for long, are handed over for them. */
+static void take_from_others(struct fm_collector *c, const struct fm_agent_thread *self)
+{
+    fm_threads_lock();
+    for (struct fm_agent_thread *t = c->threads; t; t = t->next)
+        if (t != self)
+            hand_over(c, t, false);
+    fm_threads_unlock();
+}
+
+/* A chunk for the thread, waited for if that is wanted. How long is told in the chunk. */
+static bool take_chunk(struct fm_collector *c, struct fm_agent_thread *t)
+{
+    struct fm_trace_chunks *chunks = &c->trace_chunks;
+    if (fm_trace_chunks_take(chunks, &t->trace))
+        return true;
+    uint64_t since = fm_clock_ticks();
+    if (!fm_trace_chunks_any_full(chunks))
+        take_from_others(c, t);
+    while (!fm_trace_chunks_take(chunks, &t->trace))
+        if (chunks->header->drops || chunks->given_up || !fm_trace_chunks_wait(chunks))
+            return false;
+    uint64_t now = fm_clock_ticks(), waited = fm_elapsed(since, now);
+    chunks->header->waited_ticks += waited;
+    fm_trace_put_escape(&t->trace, now, FM_TRACE_WAITED,
+                        (uint32_t[]){ (uint32_t)waited, (uint32_t)(waited >> 32) }, 2);
+    return true;
+}
+
+static bool next_chunk(struct fm_collector *c, struct fm_agent_thread *t)
+{
+    hand_over(c, t, false);
+    return take_chunk(c, t);
+}
+
+static void put_open(struct fm_trace_writer *w, uint64_t now, const struct fm_func *f,
+                     uint64_t since)
+{
+    fm_trace_put_escape(w, now, FM_TRACE_OPEN,
+                        (uint32_t[]){ f->id, (uint32_t)since, (uint32_t)(since >> 32) }, 3);
+}
+
+/* What was lost, and the calls that are open, so that readers know where the thread is. */
+static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
+{
+    struct fm_trace_writer *w = &t->trace;
+    uint64_t now = fm_clock_ticks(), from = w->lost_from;
+    fm_trace_put_escape(w, now, FM_TRACE_LOST,
+                        (uint32_t[]){ (uint32_t)w->lost, (uint32_t)(w->lost >> 32), (uint32_t)from,
+                                      (uint32_t)(from >> 32), (uint32_t)now,
+                                      (uint32_t)(now >> 32) },
+                        6);
+    w->lost = 0;
+    w->lost_from = now;
+    for (struct fm_live_frame *frame = t->base + 1; frame <= t->top; frame++) {
+        if (is_hidden(frame) || !frame->func)
+            continue;
+        if (w->cursor >= w->end && !next_chunk(c, t))
+            return false;
+        put_open(w, w->last, function_of(frame), frame->enter_ticks);
+    }
+    w->must_tell = false;
+    return w->cursor < w->end || next_chunk(c, t);
+}
+
+static bool lose(struct fm_collector *c, struct fm_trace_writer *w)
+{
+    if (!w->must_tell)
+        w->lost_from = w->last;
+    w->must_tell = true;
+    w->lost++;
+    c->trace_chunks.header->lost_events++;
+    return false;
+}
+
+/* Until the thread has a name every event comes by here, to look for it. */
+static void look_for_name(struct fm_agent_thread *t)
+{
+    struct fm_trace_writer *w = &t->trace;
+    if (w->told_name)
+        return;
+    fm_thread_learn_name(t);
+    w->told_name = t->live->name[0] || ++w->name_tries >= NAME_TRIES;
+}
+
+bool fm_trace_room(struct fm_collector *c, struct fm_agent_thread *t)
+{
+    struct fm_trace_writer *w = &t->trace;
+    if (w->cursor < w->room)
+        return true;
+    if (!c->trace_chunks.header)
+        return false; /* there was no room for a trace at all */
+    if (w->lost % RETRY)
+        return lose(c, w);
+    int saved_errno = errno;
+    look_for_name(t);
+    bool ok = w->cursor < w->end || next_chunk(c, t);
+    if (ok && w->must_tell)
+        ok = tell_again(c, t);
+    errno = saved_errno;
+    if (!ok)
+        return lose(c, w);
+    w->room = w->told_name ? w->end : w->cursor;
+    return true;
+}
+
+/* ---- calls begin ------------------------------------------------------------------------- */
+
+static void push(struct fm_agent_thread *t, const struct fm_func *f, uintptr_t key, const void *at,
+                 uint64_t now)
+{
+    *++t->top = (struct fm_live_frame){
+        .node = (uintptr_t)at, .key = key, .enter_ticks = now, .func = (uintptr_t)f
+    };
+}
+
+/* Units that a generator had waited, before it goes on. */
+static void put_waited(struct fm_trace_writer *w, uint64_t now, uint64_t units)
+{
+    if (units > UINT16_MAX) {
+        fm_trace_put_escape(w, now, FM_TRACE_RESUMED_AFTER,
+                            (uint32_t[]){ (uint32_t)units, (uint32_t)(units >> 32) },
+                            units > UINT32_MAX ? 2 : 1);
+        return;
+    }
+    /* The short form, three words: as a number of 32 bits would be, one less. */
+    uint16_t word = (uint16_t)((fm_trace_advance(w, now) + 1) << 2 | FM_TRACE_ESCAPE);
+    fm_trace_put16(w->cursor + 2, FM_TRACE_RESUMED_AFTER | 1 << 8);
+    fm_trace_put16(w->cursor + 4, (uint16_t)units);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    fm_trace_put16(w->cursor, word);
+    w->cursor += 6;
+}
+
+static void put_call(struct fm_trace_writer *w, uint64_t now, uint32_t id, bool resumed)
+{
+    uint32_t word = (uint32_t)(fm_trace_advance(w, now) + 1) << 2 | FM_TRACE_CALL;
+    uint32_t flag = resumed ? FM_TRACE_RESUME : 0;
+    uint8_t *at = w->cursor;
+    bool wide = id >= FM_TRACE_WIDE_FUNCTION;
+    if (wide)
+        fm_trace_put32(at + 4, id);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    fm_trace_put32(at, word | ((wide ? FM_TRACE_WIDE_FUNCTION : id) | flag) << 16);
+    w->cursor = at + (wide ? 8 : 4);
+}
+
+/* How long had the generator waited? Its pause ends. */
+static uint64_t end_pause(struct fm_collector *c, const struct fm_func *f, const void *frame,
+                          uint64_t now)
+{
+    struct fm_pause *pause = fm_pause_find(c, frame);
+    if (!pause || !pause->since_ticks)
+        return 0;
+    uint64_t waited = pause->func == (uintptr_t)f ? fm_elapsed(pause->since_ticks, now) : 0;
+    pause->since_ticks = 0;
+    return waited >> FM_TRACE_SHIFT;
+}
+
+static void put_begin(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                      const void *key, const void *frame, enum fm_trace_begin how)
+{
+    struct fm_trace_writer *w = &t->trace;
+    uint64_t now = fm_clock_ticks();
+    uint64_t waited = how == FM_TRACE_CALLED ? 0 : end_pause(c, f, frame, now);
+    fm_trace_settle(w, now); /* what may be taken back begins behind it */
+    const uint8_t *at = w->cursor;
+    if (waited)
+        put_waited(w, now, waited);
+    if (how == FM_TRACE_THROWN)
+        fm_trace_put_escape(w, now, FM_TRACE_THROW, &f->id, 1);
+    else
+        put_call(w, now, f->id, how == FM_TRACE_RESUMED);
+    push(t, f, (uintptr_t)key, at, w->last);
+}
+
+void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                    const void *key, const void *frame, enum fm_trace_begin how)
+{
+    bool shown = fm_trace_is_shown(c, f, key); /* first: it may run the program's code, on 3.11 */
+    if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
+        return;
+    if (!shown || t->top >= t->trace.deepest)
+        push(t, f, (uintptr_t)key | FM_TRACE_HIDDEN, NULL, fm_clock_ticks());
+    else if (fm_trace_room(c, t))
+        put_begin(c, t, f, key, frame, how);
+    else
+        push(t, f, (uintptr_t)key, NULL, fm_clock_ticks());
+}
+
+void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                     const void *key)
+{
+    const void *plain = (const void *)((uintptr_t)key & ~(uintptr_t)FM_TRACE_HIDDEN);
+    bool shown = fm_trace_is_shown(c, f, plain);
+    if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
+        return;
+    if (!shown || t->top >= t->trace.deepest) {
+        push(t, f, (uintptr_t)plain | FM_TRACE_HIDDEN, NULL, fm_clock_ticks());
+        return;
+    }
+    uint64_t now = fm_clock_ticks();
+    if (fm_trace_room(c, t))
+        put_open(&t->trace, now, f, now);
+    push(t, f, (uintptr_t)plain, NULL, now);
+}
+
+/* ---- calls end --------------------------------------------------------------------------- */
+
+/* The length of the records by which a call begins, there being nothing behind them; 0 if not. Their
+ * units are added to `*units`. */
+static size_t length_of_begin(const uint8_t *at, size_t most, uint64_t *units)
+{
+    uint16_t word, next;
+    if (most < 4)
+        return 0;
+    memcpy(&word, at, sizeof word);
+    memcpy(&next, at + 2, sizeof next);
+    *units += (uint64_t)(word >> 2) - 1;
+    size_t payload = (size_t)(next >> 8) * 2;
+    switch (word & 3) {
+    case FM_TRACE_CALL:
+        return (next & FM_TRACE_WIDE_FUNCTION) == FM_TRACE_WIDE_FUNCTION ? 8 : 4;
+    case FM_TRACE_ESCAPE:
+        if ((next & 0xff) == FM_TRACE_THROW)
+            return 4 + payload;
+        if ((next & 0xff) == FM_TRACE_RESUMED_AFTER && most > 4 + payload)
+            return 4 + payload + length_of_begin(at + 4 + payload, most - 4 - payload, units);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* Take back the call, which was too short, if nothing came after its begin. What it called was shorter
+ * and has been taken back, but for calls across the border of a chunk, and marks: these keep it. */
+static bool take_back(struct fm_trace_writer *w, const struct fm_live_frame *frame)
+{
+    uint8_t *at = (uint8_t *)(uintptr_t)frame->node;
+    if (!at || at < w->begin || at >= w->cursor)
+        return false;
+    uint64_t units = 0;
+    uint8_t *behind = at + length_of_begin(at, (size_t)(w->cursor - at), &units);
+    bool time_follows = w->after_time == w->cursor && behind + FM_TRACE_TIME_BYTES == w->cursor;
+    if (behind == at || (behind != w->cursor && !time_follows))
+        return false;
+    memset(at, 0, (size_t)(w->cursor - at));
+    w->last = frame->enter_ticks - (units << FM_TRACE_SHIFT);
+    w->cursor = at;
+    return true;
+}
+
+static void put_end(struct fm_trace_writer *w, uint64_t now, enum fm_trace_end how)
+{
+    if (how == FM_TRACE_UNWOUND) {
+        fm_trace_put_escape(w, now, FM_TRACE_UNWIND, NULL, 0);
+        return;
+    }
+    uint16_t op = how == FM_TRACE_YIELDED ? FM_TRACE_YIELD : FM_TRACE_RETURN;
+    uint16_t word = (uint16_t)((fm_trace_advance(w, now) + 1) << 2 | op);
+    fm_trace_put16(w->cursor, word);
+    w->cursor += 2;
+}
+
+/* Calls above `frame` ended without telling. */
+static void close_above(struct fm_collector *c, struct fm_agent_thread *t,
+                        const struct fm_live_frame *frame, uint64_t now)
+{
+    uint32_t shown = 0;
+    for (const struct fm_live_frame *each = t->top; each > frame; each--)
+        shown += !is_hidden(each) && each->func;
+    if (c->store.header)
+        c->store.header->lost[FM_LIVE_LOST_EVENTS] += (uint64_t)(t->top - frame);
+    if (shown && fm_trace_room(c, t))
+        fm_trace_put_escape(&t->trace, now, FM_TRACE_CLOSE, &shown, 1);
+    t->top = t->base + (frame - t->base);
+}
+
+/* Make the call that is named the innermost one; false if it is not open. */
+static bool find_call(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
+                      uint64_t now)
+{
+    const struct fm_live_frame *frame = t->top;
+    while (frame > t->base && (frame->key & ~(uint64_t)FM_TRACE_HIDDEN) != (uintptr_t)key)
+        frame--;
+    if (frame == t->base) {
+        if (t->top > t->base && c->store.header)
+            c->store.header->lost[FM_LIVE_LOST_EVENTS]++; /* else entered before recording began */
+        return false;
+    }
+    if (frame < t->top)
+        close_above(c, t, frame, now);
+    return true;
+}
+
+static void begin_pause(struct fm_collector *c, const struct fm_live_frame *frame,
+                        const void *generator, uint64_t now)
+{
+    struct fm_pause *pause = fm_pause_find_or_make(c, generator);
+    if (!pause)
+        return;
+    pause->func = frame->func;
+    pause->since_ticks = now;
+}
+
+void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
+                    const void *frame, uint64_t now, enum fm_trace_end how)
+{
+    if (t->beyond) { /* one that has no frame, see fm_thread_grow() */
+        if (--t->beyond == 0)
+            t->top--;
+        return;
+    }
+    if (t->top->key != (uintptr_t)key && !find_call(c, t, key, now))
+        return;
+    struct fm_live_frame *top = t->top;
+    if (is_hidden(top)) {
+        t->top--;
+        return;
+    }
+    bool room = fm_trace_room(c, t); /* which tells of this call, too */
+    top = t->top;
+    if (how == FM_TRACE_YIELDED)
+        begin_pause(c, top, frame, now);
+    bool brief = fm_elapsed(top->enter_ticks, now) < c->trace_min_ticks;
+    if (room && !(brief && take_back(&t->trace, top)))
+        put_end(&t->trace, now, how);
+    t->top--;
+}
+
+/* ---- marks, threads ---------------------------------------------------------------------- */
+
+void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_trace_escape kind,
+                   const uint32_t *numbers, unsigned count)
+{
+    if (fm_trace_room(c, t))
+        fm_trace_put_escape(&t->trace, fm_clock_ticks(), kind, numbers, count);
+}
+
+void fm_trace_stack_moved(struct fm_collector *c, struct fm_agent_thread *t)
+{
+    struct fm_live_frame *deepest = t->limit - 1;
+    if (c->trace_depth && c->trace_depth < (uint64_t)(deepest - t->base))
+        deepest = t->base + c->trace_depth;
+    t->trace.deepest = deepest;
+}
+
+void fm_trace_thread_begins(struct fm_collector *c, struct fm_agent_thread *t, uint32_t id)
+{
+    t->trace = (struct fm_trace_writer){ .number = id + 1, .tid = t->live->tid };
+    if (c->trace)
+        fm_trace_stack_moved(c, t);
+}
+
+void fm_trace_thread_ends(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now)
+{
+    struct fm_trace_writer *w = &t->trace;
+    uint32_t open = 0;
+    if (!c->trace_chunks.header)
+        return;
+    for (const struct fm_live_frame *frame = t->top; frame > t->base; frame--)
+        open += !is_hidden(frame) && frame->func;
+    if (open && w->cursor < w->end)
+        fm_trace_put_escape(w, now, FM_TRACE_CLOSE, &open, 1);
+    hand_over(c, t, true);
+}

@@ -1,0 +1,102 @@
+/*
+ * The trace collector: every call that begins or ends, told as words in chunks of shared memory
+ * (record/capture/live_trace.h), which the launcher empties.
+ *
+ * It is a mode of the collector (collector.h) and uses its threads, functions and store, but keeps no
+ * tree: of the calls only those that are open, in the same stacks. A frame of the stack has, in trace
+ * mode, in `node` where its record begins in the chunk, or 0.
+ *
+ * Hidden calls. A call that is not to be in the trace (too deep, excluded, or without a definition
+ * because the store is full) is pushed with its key | 1. No event names such a key, so its end goes the
+ * slow way, and calls that are shown need no test.
+ *
+ * There is one trace in a process, and its collector has FM_TRACE_SLOT: known when this is compiled, it
+ * spares the hot path two loads.
+ *
+ * Threads: the GIL, unless it says otherwise.
+ */
+#ifndef FM_AGENT_TRACE_H
+#define FM_AGENT_TRACE_H
+
+#include "target/agent/collector.h"
+
+#define FM_TRACE_SLOT   0
+#define FM_TRACE_HIDDEN 1u
+
+/* How a call begins, and how it ends. */
+enum fm_trace_begin { FM_TRACE_CALLED, FM_TRACE_RESUMED, FM_TRACE_THROWN, FM_TRACE_OPENED };
+enum fm_trace_end { FM_TRACE_RETURNED, FM_TRACE_UNWOUND, FM_TRACE_YIELDED };
+
+/* The collector of the trace of this process, or NULL. */
+struct fm_collector *fm_trace_collector(void);
+
+/* The collector's options, and its beginning and end. */
+void fm_trace_prepare(struct fm_collector *c, const struct fm_options *options);
+void fm_trace_starts(struct fm_collector *c);
+void fm_trace_stops(struct fm_collector *c);
+
+/* The slow ways, which are right in all cases. `key` names the call, `frame` a generator. */
+void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                    const void *key, const void *frame, enum fm_trace_begin how);
+void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
+                    const void *frame, uint64_t now, enum fm_trace_end how);
+
+/* Is there room for a record? Takes another chunk, waits for one, or tells what was lost. False: the
+ * event is lost, and has been counted. */
+bool fm_trace_room(struct fm_collector *c, struct fm_agent_thread *t);
+
+/* A mark in the thread's trace. */
+void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_trace_escape kind,
+                   const uint32_t *numbers, unsigned count);
+
+/* A call was open already when the thread came into the trace. */
+void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                     const void *key);
+
+/* The thread's record is a new thread's: it writes its own trace. Also when its stack has grown. */
+void fm_trace_thread_begins(struct fm_collector *c, struct fm_agent_thread *t, uint32_t id);
+void fm_trace_stack_moved(struct fm_collector *c, struct fm_agent_thread *t);
+
+/* The thread writes no more; its open calls end with it. The lock, not the GIL. */
+void fm_trace_thread_ends(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now);
+
+/* Begin a call, if that is simple: the function is known and shown, there is room, and the time since
+ * the last word fits. Else nothing has happened. */
+static inline bool fm_trace_call(struct fm_agent_thread *t, const struct fm_func *f,
+                                 const void *key)
+{
+    struct fm_trace_writer *w = &t->trace;
+    uint8_t *at = w->cursor;
+    if (__builtin_expect(at >= w->room || t->top >= w->deepest || !f->trace_word, 0))
+        return false;
+    uint64_t units = fm_trace_units(w, fm_clock_ticks());
+    if (__builtin_expect(units > FM_TRACE_TIME_MAX, 0))
+        return false;
+    fm_trace_put32(at, f->trace_word + ((uint32_t)(units + 1) << 2));
+    w->cursor = at + 4;
+    w->last += units << FM_TRACE_SHIFT;
+    struct fm_live_frame *frame = ++t->top;
+    frame->node = (uintptr_t)at;
+    frame->key = (uintptr_t)key;
+    frame->enter_ticks = w->last;
+    frame->func = (uintptr_t)f;
+    return true;
+}
+
+/* End the innermost call, if that is simple. */
+static inline bool fm_trace_return(struct fm_agent_thread *t, const void *key, uint64_t now)
+{
+    struct fm_trace_writer *w = &t->trace;
+    uint8_t *at = w->cursor;
+    uint64_t units = fm_trace_units(w, now);
+    if (__builtin_expect(
+            at >= w->room || t->top->key != (uintptr_t)key || units > FM_TRACE_TIME_MAX, 0))
+        return false;
+    fm_trace_put16(at, (uint16_t)((units + 1) << 2 | FM_TRACE_RETURN));
+    w->cursor = at + 2;
+    w->last += units << FM_TRACE_SHIFT;
+    t->top--;
+    return true;
+}
+
+#endif
