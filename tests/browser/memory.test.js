@@ -3,7 +3,21 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { open, drawn, settle, shot, state, choose, boxPaths, fathom, folder, run } from "./page.js";
+import {
+  open,
+  drawn,
+  settle,
+  shot,
+  state,
+  choose,
+  boxPaths,
+  fathom,
+  folder,
+  here,
+  record,
+  report,
+  run,
+} from "./page.js";
 
 /** The recording that tests/unit/tool_heap.c draws; its numbers stand there. */
 function heap(samples = 0) {
@@ -305,4 +319,29 @@ test("sampled blocks: estimates, with their errors", async (t) => {
     .getByLabel("Metric", { exact: true })
     .evaluate((select) => [...select.querySelectorAll("option")].map((o) => o.textContent));
   assert.ok(metrics.includes("memory at the peak, estimated") && !metrics.some((m) => /error/.test(m)));
+});
+
+test("what several processes had together comes first, as in the terminal", async (t) => {
+  const file = record("processes", "--memory", join(here, "programs/processes.py"));
+  const { memory } = report(file, "--memory");
+  assert.ok(memory.together_bytes > 20 * MIB && memory.together_bytes < 26 * MIB, String(memory.together_bytes));
+  assert.ok(memory.peak_bytes > 32 * MIB);
+  const page = await open(t, file, { hash: "view=memory" });
+  const { text, lines } = await drawn(page);
+  assert.match(text, /2\d\.\d MiB\s+all processes together at most, [\d,]+ blocks\s+[\d.]+ MiB\s+at the peak of each process, added up/);
+  assert.match(text, /Lines that held the most when all processes had most/);
+  const [most] = lines;
+  assert.match(most.name, /^first processes\.py:/);
+  assert.ok(most.self >= 20 * MIB && most.self < 20 * MIB + 200, String(most.self));
+  assert.ok(!lines.some((l) => /^(second|child) /.test(l.name)), "they came later");
+  await shot(page, "memory-together");
+  await page.locator('#tabs [data-view="flame"]').click();
+  const keys = await page.getByLabel("Metric", { exact: true }).locator("optgroup[label=Memory] option");
+  assert.equal(await keys.first().getAttribute("value"), "together");
+  await choose(page, "Metric", "together");
+  assert.equal((await drawn(page)).total, memory.together_bytes);
+  // One process has its own peak.
+  const child = await open(t, file, { hash: "scope=p1&metric=peak" });
+  const { total } = await drawn(child);
+  assert.ok(total > 18 * MIB && total < 24 * MIB, String(total));
 });

@@ -155,9 +155,25 @@ export class Session {
     }));
   }
 
-  /** What can be shown. @param {PageState} s @returns {Metric[]} */
+  /** What can be shown. Of several processes that is first what they had at once, as in the terminal: each has its peak at
+   * another time. @param {PageState} s @returns {Metric[]} */
   metrics(s) {
-    return [...this.summary(s).metrics, ...this.momentMetrics(s)];
+    const all = [...this.summary(s).metrics, ...this.momentMetrics(s)];
+    const at = all.findIndex((m) => m.key === "peak");
+    if (at < 0 || this.processOf(s) >= 0) return all;
+    const together = (/** @type {Metric} */ m) => m.key.startsWith("together");
+    return [
+      ...all.slice(0, at),
+      ...all.filter(together),
+      ...all.slice(at).filter((m) => !together(m)),
+    ];
+  }
+
+  /** What was held when it was most: by all processes together, if that is known, or by each at its peak.
+   * @param {PageState} s @returns {Metric | undefined} */
+  heldMetric(s) {
+    const metrics = this.memoryMetrics(s);
+    return (this.processOf(s) < 0 && metrics.together) || metrics.peak;
   }
 
   /** When that was really looked at, by the engine; -1: never. @param {PageState} s

@@ -89,7 +89,7 @@ export class MemoryFigure {
   /** @param {string} key */
   color(key) {
     const { palette, session, s } = this.app;
-    const peak = session.memoryMetrics(s).peak?.colors?.[palette.dark ? 1 : 0] ?? palette.colors.mark;
+    const peak = session.heldMetric(s)?.colors?.[palette.dark ? 1 : 0] ?? palette.colors.mark;
     return (
       { heap: peak, rss: palette.colors.accent, pss: palette.colors["ink-soft"] }[key] ??
       palette.colors["ink-faint"]

@@ -128,6 +128,7 @@ export class MemoryView {
       if (sum(key))
         cards.push([amount(key), `${name}, ${formatCount(sum(`${key}_blocks`))} blocks`]);
     };
+    if (session.heldMetric(s)?.key === "together") bytes("together", "all processes together at most");
     bytes("peak", `at the peak${scope}`);
     bytes("leaked", "at the end");
     if (sum("allocated"))
@@ -193,7 +194,7 @@ export class MemoryView {
     const { session, s } = this.app;
     const moment = session.moment(s);
     const state = moment ? this.momentState : s;
-    const metric = session.memoryMetrics(state)[moment ? "then" : "peak"];
+    const metric = moment ? session.memoryMetrics(state).then : session.heldMetric(state);
     if (!metric) return [];
     const table = session.lineTable(state, metric);
     const diff = !!table.baseSelf && session.isDiff(state);
@@ -204,8 +205,9 @@ export class MemoryView {
       .sort((a, b) => weight(b) - weight(a))
       .slice(0, SHOWN_LINES);
     this.topTable = table;
+    const when = metric.key === "together" ? "when all processes had most" : "at the peak";
     const title = !moment
-      ? "Lines that held the most at the peak"
+      ? `Lines that held the most ${when}`
       : diff
         ? `Lines that changed the most, ${momentTitle(moment)}`
         : `Lines that held the most, ${momentTitle(moment)}`;
@@ -230,7 +232,7 @@ export class MemoryView {
             ]),
           )
         : plainTable(
-            moment ? "Lines then" : "Lines at the peak",
+            moment ? "Lines then" : `Lines ${when}`,
             [".num own", ".num ±", ".num %", ".num total", "line", ".wide "],
             this.top.map((i) => [
               bytes(table.self[i]),
