@@ -7,7 +7,9 @@ agent's place on a Python for which there is none: programs with regions still r
 import os
 
 try:
-    from fathom._agent import counter, instant, region, region_begin, region_end
+    from fathom._agent import counter, instant, region, region_begin, region_end, regions_join_run
+
+    regions_join_run()
 except ImportError:
 
     class region:

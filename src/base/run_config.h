@@ -13,6 +13,9 @@
 
 #define FM_RUN_SEPARATOR '\x1f'
 
+/* In the folder of a run that has nothing inside the program: the same, for a program that uses regions. */
+#define FM_RUN_REGIONS_FILE "regions"
+
 /* Copy the value of `key` to `out`; false if it is not there or too long. */
 static inline bool fm_run_config_value(const char *config, const char *key, char *out, size_t size)
 {

@@ -388,7 +388,7 @@ def test_exceptions_go_through(record):
     check(regions(path)["fails"], 1, peak=1 * MB, net=1 * MB)
 
 
-@pytest.mark.parametrize("options", [("--calls",), ("--lines=mine",), ("--calls", "--sample")])
+@pytest.mark.parametrize("options", [("--calls",), ("--lines=mine",), ("--calls", "--sample"), ("--sample",)])
 def test_without_memory_there_is_time(record, options):
     path = record("""
         import fathom, time
@@ -570,3 +570,28 @@ def test_closed_in_another_order_and_by_another_thread(record):
         """, "--calls")
     assert {name: (row["entered"], row["open"]) for name, row in regions(path).items()} == {
         "a": (1, 0), "a/b": (1, 0), "c": (1, 1)}
+
+
+def test_a_sampled_program_tells_of_its_regions(record):
+    """Of all its processes, without a variable that it could see."""
+    path = record("""
+        import os, subprocess, sys
+        def ours():
+            with open("/proc/self/maps") as maps:
+                return "/_agent." in maps.read()
+        assert not ours()
+        import fathom
+        with fathom.region("name of it"):
+            pass
+        assert ours() and "FATHOM_RUN" not in os.environ and "LD_PRELOAD" not in os.environ
+        if "child" not in sys.argv:
+            subprocess.run([sys.executable, __file__, "child"], check=True)
+            child = os.fork()
+            if not child:
+                with fathom.region("forked"):
+                    os._exit(0)
+            os.waitpid(child, 0)
+        """, "--sample")
+    rows = regions(path)
+    assert {name: (row["entered"], row["open"]) for name, row in rows.items()} == {
+        "name of it": (2, 0), "forked": (1, 1)}

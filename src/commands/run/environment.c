@@ -2,6 +2,7 @@
 #include "commands/run/environment.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,4 +147,23 @@ void fm_run_environment_release(struct fm_run_environment *environment)
     free(environment->preload);
     free(environment->run);
     *environment = (struct fm_run_environment){ 0 };
+}
+
+void fm_run_environment_leave_word(const struct fm_folder *folder,
+                                   const struct fm_run_options *options)
+{
+    fm_autobuffer buf = FM_BUFFER_INIT;
+    fm_autofree char *path = fm_path_join(folder->path, FM_RUN_REGIONS_FILE);
+    fm_buffer_addf(&buf, "folder=%s%ccalls=0%cregions=1", folder->path, FM_RUN_SEPARATOR,
+                   FM_RUN_SEPARATOR);
+    if (folder->more)
+        fm_buffer_addf(&buf, "%cmore=%s", FM_RUN_SEPARATOR, folder->more);
+    if (options->redact)
+        fm_buffer_addf(&buf, "%credact=1", FM_RUN_SEPARATOR);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    if (write(fd, buf.data, buf.len) != (ssize_t)buf.len)
+        unlink(path);
+    close(fd);
 }

@@ -22,4 +22,8 @@ int fm_run_environment_init(struct fm_run_environment *environment, const char *
                             struct fm_error *err);
 void fm_run_environment_release(struct fm_run_environment *environment);
 
+/* A run that has nothing inside the program leaves word for a program that uses regions. A run can do without. */
+void fm_run_environment_leave_word(const struct fm_folder *folder,
+                                   const struct fm_run_options *options);
+
 #endif

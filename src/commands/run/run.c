@@ -97,8 +97,10 @@ static struct fm_profile *gather_facts(const struct run *run)
 /* The agents need the program's help to get into it; whoever only watches from outside does not. */
 static int prepare_environment(struct run *run, struct fm_error *err)
 {
-    if (!fm_run_options_inside(&run->options))
+    if (!fm_run_options_inside(&run->options)) {
+        fm_run_environment_leave_word(&run->folder, &run->options);
         return 0;
+    }
     fm_autofree char *agents = fm_locate_agents(err);
     if (!agents)
         return err->status;

@@ -14,6 +14,10 @@
 /* Write header fields and INFO definitions of this process into a fresh store. */
 void fm_start_describe_process(struct fm_collector *c, uint32_t flags);
 
+/* Begin to record what `config` says (base/run_config.h): 0, or −1. For the preload library, by name, and for a program
+ * that tells the run of its regions. */
+int fathom_agent_start(const char *config);
+
 /* The collector that `fathom run` started in this process, or NULL. */
 struct fm_collector *fm_start_collector(void);
 

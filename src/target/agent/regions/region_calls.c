@@ -112,6 +112,13 @@ static PyObject *regions_count(PyObject *module, PyObject *unused)
     return fm_regions_count() < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *regions_join_run(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    fm_regions_join_run();
+    Py_RETURN_NONE;
+}
+
 static PyObject *regions_counted(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -128,6 +135,8 @@ static PyMethodDef functions[] = {
       "instant(name, **values): something happened now" },
     { "regions_count", regions_count, METH_NOARGS,
       "regions_count(): count regions from now on, with or without a run" },
+    { "regions_join_run", regions_join_run, METH_NOARGS,
+      "regions_join_run(): tell the run that samples this process, if there is one" },
     { "regions_counted", regions_counted, METH_NOARGS,
       "regions_counted() -> [(around, name, entered, open, total, suspended, least, most), …]; None: "
       "nothing counts them" },

@@ -14,6 +14,7 @@
 #include "target/agent/lines/line_memory.h"
 #include "target/agent/regions/alone.h"
 #include "target/agent/regions/region_frames.h"
+#include "target/agent/regions/sampled_run.h"
 #include "target/agent/regions/visits.h"
 #include "target/agent/start.h"
 #include "target/agent/table.h"
@@ -158,6 +159,16 @@ void fm_regions_begin_run(void)
 {
     collector = fm_start_collector();
     fm_regions_recorded = collector != NULL;
+}
+
+/* Only the regions: no calls, no lines. */
+void fm_regions_join_run(void)
+{
+    char config[4096];
+    int saved_errno = errno;
+    if (!collector && fm_sampled_run_find(config, sizeof config))
+        fathom_agent_start(config);
+    errno = saved_errno;
 }
 
 int fm_regions_count(void)

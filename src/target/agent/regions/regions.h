@@ -42,6 +42,9 @@ extern uint8_t fm_regions_recorded;
 /* The run has a store from now on. */
 void fm_regions_begin_run(void);
 
+/* Tell the run that samples this process, if there is one, and nothing is recorded yet. */
+void fm_regions_join_run(void);
+
 /* Count regions, whether there is a run or not: 0, or −1 with an exception. */
 int fm_regions_count(void);
 
