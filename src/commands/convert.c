@@ -19,7 +19,8 @@ static const char help_start[] =
     "  -o, --output OUT   where to; \"-\" is the standard output\n"
     "      --to FORMAT    the format, if the name of OUT does not tell\n"
     "      --metric NAME  weigh by this and not by time: calls, samples, gil, peak,\n"
-    "                     leaked, allocated, blocks, … (of memory alone: peak)\n"
+    "                     leaked, allocated, blocks, … (of memory alone: together,\n"
+    "                     or peak)\n"
     "  -f, --force        overwrite OUT if it exists\n"
     "      --redact       leave the arguments of command lines out of it\n"
     "  -h, --help         this text\n"
@@ -85,10 +86,11 @@ static int choose_format(const struct convert_request *q, const struct fm_format
     return 0;
 }
 
-/* What to weigh by if nobody says: a foreign file of a recording of memory alone would be empty. */
+/* What to weigh by if nobody says: a foreign file of a recording of memory alone would be empty. Peaks of
+ * several processes are not of one instant: what they had together is, where that is known. */
 static const char *usual_metric(const struct fm_profile *p, const struct fm_format *format)
 {
-    static const enum fm_metric memory[] = { FM_METRIC_PEAK, FM_METRIC_LEAKED,
+    static const enum fm_metric memory[] = { FM_METRIC_TOGETHER, FM_METRIC_PEAK, FM_METRIC_LEAKED,
                                              FM_METRIC_ALLOCATED };
     bool time = p->flat || p->columns[FM_METRIC_TOTAL].data || p->columns[FM_METRIC_SAMPLES].data ||
                 p->columns[FM_METRIC_CALLS].data;

@@ -168,3 +168,18 @@ def test_parts_are_of_the_instant_asked_for(python, tmp_path):
         assert "peak" not in head and head.count("together") == 1
         share = [float(line[line.index("MiB") + 1]) if "MiB" in line else 0.0 for line in (parent, born)]
         assert share[0] < 30 and share[1] > 70 and sum(share) == pytest.approx(100, abs=0.11)
+
+
+def test_converted(python, tmp_path):
+    """What is weighed by, if nobody says, is of one instant: not the peaks of all, added up."""
+    _, memory = lines(tmp_path, python, AT_ONCE, "fork")
+    assert memory["peak_bytes"] > memory["together_bytes"]
+    for words in (("--to", "memray"), ("--metric", "together", "--to", "pprof")):
+        done = launch.fathom("convert", tmp_path / "out.fathom", *words, "-o", tmp_path / words[-1])
+        assert done.returncode == 0, done.stderr
+        back = recordings.report(tmp_path / words[-1], "--memory")["memory"]
+        assert back["peak_bytes"] == memory["together_bytes"], words
+        assert back["peak_blocks"] == memory["together_blocks"], words
+    done = launch.fathom("convert", tmp_path / "out.fathom", "--metric", "peak", "--to", "memray", "-o", tmp_path / "peaks.csv")
+    assert done.returncode == 0, done.stderr
+    assert recordings.report(tmp_path / "peaks.csv", "--memory")["memory"]["peak_bytes"] == memory["peak_bytes"]

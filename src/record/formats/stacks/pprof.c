@@ -45,7 +45,7 @@ struct pprof_saver {
     int calls, samples, wall, cpu; /* which value of a sample it is, or -1 */
     int column[FM_METRIC_COUNT];   /* the same */
     bool heap;                     /* the values are those of heap[] … */
-    bool at_end;                   /* … in use at the end, not at the peak */
+    bool at_end, together; /* … in use at the end, not at the peak; or when all had most */
     size_t types;
     bool *used;              /* by function */
     struct fm_map place_of;  /* (function, line): its location */
@@ -112,7 +112,9 @@ static enum fm_metric heap_metric(const struct pprof_saver *s, int value)
                                               FM_METRIC_PEAK_BLOCKS, FM_METRIC_PEAK };
     static const enum fm_metric at_end[] = { FM_METRIC_BLOCKS, FM_METRIC_ALLOCATED,
                                              FM_METRIC_LEAKED_BLOCKS, FM_METRIC_LEAKED };
-    return s->at_end ? at_end[value] : at_peak[value];
+    static const enum fm_metric together[] = { FM_METRIC_BLOCKS, FM_METRIC_ALLOCATED,
+                                               FM_METRIC_TOGETHER_BLOCKS, FM_METRIC_TOGETHER };
+    return s->at_end ? at_end[value] : s->together ? together[value] : at_peak[value];
 }
 
 #define HEAP_TYPES 4
@@ -409,6 +411,7 @@ static void choose_heap(struct pprof_saver *s)
     enum fm_metric metric = name ? fm_metric_named(name) : FM_METRIC_COUNT;
     bool peak = s->p->columns[FM_METRIC_PEAK].data;
     s->heap = metric != FM_METRIC_COUNT && fm_metric_info(metric)->place == FM_PLACE_MEMORY;
+    s->together = metric == FM_METRIC_TOGETHER || metric == FM_METRIC_TOGETHER_BLOCKS;
     s->at_end = metric == FM_METRIC_LEAKED || metric == FM_METRIC_LEAKED_BLOCKS || !peak;
 }
 
