@@ -106,6 +106,9 @@ static inline uint32_t trace_add(struct fm_profile *p, struct fm_trace_pack *pac
         snprintf(name, sizeof name, "n%u", id);
         fm_vec_push(&trace.names, fm_profile_string(p, name));
     }
+    size_t region_count;
+    const uint8_t *regions = fm_trace_pack_region_names(pack, &region_count);
+    fm_trace_add_regions(p, &trace, regions, region_count);
     for (size_t i = 0; i < packed->blocks.len; i++)
         fm_vec_push(&trace.blocks, packed->blocks.data[i]);
     trace_nodes(p, pack, &trace);

@@ -68,6 +68,14 @@ static uint32_t *place_of(struct fm_loader *l, struct fm_trace *trace, bool name
     return &trace->functions.data[id];
 }
 
+/* As many as there are names, for which there was room. */
+static void add_region(struct fm_loader *l, struct fm_trace *trace, size_t id, uint64_t function)
+{
+    while (trace->regions.len <= id)
+        fm_vec_push(&trace->regions, FM_NONE);
+    trace->regions.data[id] = fm_loader_function(l, function);
+}
+
 static bool load_ids(struct fm_loader *l, struct fm_cursor *c, bool names)
 {
     if (!fm_loader_table(l, c) || l->table.width < 3)
@@ -79,8 +87,10 @@ static bool load_ids(struct fm_loader *l, struct fm_cursor *c, bool names)
             l->lost_nodes++;
             continue;
         }
-        uint64_t id = fm_loader_cell(l, i, 2);
+        uint64_t id = fm_loader_cell(l, i, 2), region = fm_loader_cell(l, i, 3);
         *place = names ? fm_loader_string(l, id) : fm_loader_function(l, id);
+        if (names && region)
+            add_region(l, trace, (size_t)fm_loader_cell(l, i, 1), region - 1);
     }
     return true;
 }

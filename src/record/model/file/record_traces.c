@@ -23,10 +23,15 @@ static void append_tables(struct fm_recorder *r, const struct fm_trace *trace, u
         if (trace->functions.data[i] != FM_NONE)
             FM_RECORDER_ROW(r, FM_TABLE_TRACE_FUNCTIONS, number, i,
                             n->functions[trace->functions.data[i]]);
-    for (size_t i = 0; i < trace->names.len; i++)
-        if (trace->names.data[i] != FM_NONE)
+    size_t names = trace->names.len > trace->regions.len ? trace->names.len : trace->regions.len;
+    for (size_t i = 0; i < names; i++) {
+        uint32_t name = i < trace->names.len ? trace->names.data[i] : FM_NONE;
+        uint32_t region = i < trace->regions.len ? trace->regions.data[i] : FM_NONE;
+        if (name != FM_NONE || region != FM_NONE)
             FM_RECORDER_ROW(r, FM_TABLE_TRACE_NAMES, number, i,
-                            n->string(n->context, trace->names.data[i]));
+                            name == FM_NONE ? 0 : n->string(n->context, name),
+                            region == FM_NONE ? 0 : (uint64_t)n->functions[region] + 1);
+    }
 }
 
 /* A block that cannot be read is left out. Returns how many are. */

@@ -120,6 +120,9 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
         fm_vec_push(&trace.functions, l->functions.data[i]);
     for (size_t i = 0; i < l->names.len; i++)
         fm_vec_push(&trace.names, l->names.data[i]);
+    size_t name_count;
+    const uint8_t *region_names = fm_trace_pack_region_names(from->pack, &name_count);
+    fm_trace_add_regions(l->p, &trace, region_names, name_count);
     for (size_t i = 0; i < count; i++) {
         struct fm_trace_stream stream = {
             .number = traced[i].thread,

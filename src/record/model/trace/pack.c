@@ -35,6 +35,7 @@ void fm_trace_pack_free(struct fm_trace_pack *pack)
     fm_trace_clock_release(&pack->clock);
     fm_vec_release(&pack->tasks.list);
     fm_vec_release(&pack->async);
+    fm_vec_release(&pack->region_names);
     free(pack);
 }
 
@@ -276,6 +277,12 @@ uint64_t fm_trace_pack_lost_nodes(const struct fm_trace_pack *pack)
 uint64_t fm_trace_pack_broken(const struct fm_trace_pack *pack)
 {
     return pack->broken;
+}
+
+const uint8_t *fm_trace_pack_region_names(const struct fm_trace_pack *pack, size_t *count)
+{
+    *count = pack->region_names.len;
+    return pack->region_names.data;
 }
 
 uint64_t fm_trace_pack_instant_ns(const struct fm_trace_pack *pack, uint64_t ticks)

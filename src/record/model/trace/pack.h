@@ -87,6 +87,9 @@ const struct fm_trace_thread *fm_trace_pack_threads(const struct fm_trace_pack *
 uint64_t fm_trace_pack_lost_nodes(const struct fm_trace_pack *pack);
 uint64_t fm_trace_pack_broken(const struct fm_trace_pack *pack);
 
+/* Which names were those of regions that nest, by number; [0]: were there collections. */
+const uint8_t *fm_trace_pack_region_names(const struct fm_trace_pack *pack, size_t *count);
+
 /* Ticks as time, by the clock pairs so far: an instant (CLOCK_MONOTONIC), a length. */
 uint64_t fm_trace_pack_instant_ns(const struct fm_trace_pack *pack, uint64_t ticks);
 uint64_t fm_trace_pack_length_ns(const struct fm_trace_pack *pack, uint64_t ticks);

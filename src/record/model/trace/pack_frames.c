@@ -10,6 +10,7 @@
 
 #define NODES_MAX    (4u << 20)
 #define SUBJECTS_MAX (1u << 20) /* about which facts are told */
+#define NAMES_MAX    (1u << 24) /* of regions that are known by name */
 
 /* ---- the tree ---- */
 
@@ -114,6 +115,19 @@ static void count_entry(struct fm_trace_pack *pack, struct fm_stream *s,
     }
 }
 
+/* A region or a collection: it has no context of its own. */
+static void enter_other(struct fm_trace_pack *pack, struct fm_pack_frame *frame, uint32_t parent)
+{
+    uint32_t id = fm_event_id(frame->code), name = id & 1 ? 0 : id / 2;
+    frame->node = parent;
+    frame->flags |= FM_FRAME_NO_NODE;
+    if (name >= NAMES_MAX)
+        return;
+    while (pack->region_names.len <= name)
+        fm_vec_push(&pack->region_names, 0);
+    pack->region_names.data[name] = 1;
+}
+
 void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code, uint64_t ticks,
                    uint64_t extra)
 {
@@ -133,12 +147,10 @@ void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t cod
         frame.flags = s->reopening ? FM_FRAME_LOST : 0;
     }
     frame.entered = entered_at(s, &frame, ticks);
-    if (how == FM_EVENT_OTHER) {
-        frame.node = parent;
-        frame.flags |= FM_FRAME_NO_NODE;
-    } else {
+    if (how == FM_EVENT_OTHER)
+        enter_other(pack, &frame, parent);
+    else
         count_entry(pack, s, &frame, parent);
-    }
     fm_vec_push(&s->frames, frame);
     struct fm_trace_thread *thread = &pack->threads.data[s->index];
     if (s->frames.len > s->stretch.depth) {

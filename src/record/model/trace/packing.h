@@ -93,7 +93,8 @@ struct fm_trace_pack {
     size_t clock_told;
     struct fm_trace_tasks tasks;
     FM_VEC(struct fm_async_span) async;
-    uint64_t last; /* ticks of the last event of any thread */
+    FM_VEC(uint8_t) region_names; /* by name: 1, it was used for a region */
+    uint64_t last;                /* ticks of the last event of any thread */
     bool replaying;
 };
 

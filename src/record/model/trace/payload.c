@@ -56,17 +56,3 @@ bool fm_payload_unpack(const struct fm_payload *p, struct fm_buffer *into)
     into->len = got;
     return true;
 }
-
-bool fm_payload_plain(const void *bytes, size_t len, struct fm_buffer *into)
-{
-    struct fm_payload p;
-    fm_autobuffer body = FM_BUFFER_INIT;
-    fm_buffer_clear(into);
-    if (!fm_payload_parse(&p, bytes, len) || !fm_payload_unpack(&p, &body))
-        return false;
-    fm_buffer_add(into, bytes, (size_t)(p.head - (const uint8_t *)bytes) + p.head_len);
-    fm_buffer_add_char(into, FM_CODEC_NONE);
-    fm_buffer_add_varint(into, body.len);
-    fm_buffer_add(into, body.data, body.len);
-    return true;
-}

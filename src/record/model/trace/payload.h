@@ -38,9 +38,6 @@ bool fm_payload_head(const void *bytes, size_t len, size_t *at, size_t *head_len
 /* The body as it was, in `into`, which is emptied first. */
 bool fm_payload_unpack(const struct fm_payload *p, struct fm_buffer *into);
 
-/* The payload with its body as it is, for readers without zstd. */
-bool fm_payload_plain(const void *bytes, size_t len, struct fm_buffer *into);
-
 /* Put one together in `into`, which is emptied first; `packer` is of fm_payload_packer_new() or NULL: the
  * body stays as it is. */
 void *fm_payload_packer_new(void);

@@ -11,7 +11,7 @@
  * is fine enough, or from the events themselves; asking for spans reads events.
  *
  * Plain C without a live process: compiled for the browser, too. Everything in a file is untrusted.
- * Threads: none; a timeline belongs to one thread and lives as long as the reader that it came from.
+ * Threads: none; a timeline belongs to one thread. What is called back by it must not ask it.
  */
 #ifndef FM_MODEL_TRACE_TIMELINE_H
 #define FM_MODEL_TRACE_TIMELINE_H
@@ -46,7 +46,8 @@ enum fm_span_flags {
     FM_SPAN_RESUMED = 8,      /* a generator or coroutine went on: no call of its own */
     FM_SPAN_YIELDED = 16,     /* it ended by giving up control */
     FM_SPAN_REGION = 32,      /* `func` is a function of kind REGION */
-    FM_SPAN_COLLECTION = 64,  /* of the garbage collector */
+    FM_SPAN_COLLECTION = 64,  /* of the garbage collector; REGION, too */
+    FM_SPAN_CUT = 128,        /* goes on beyond the end that was asked for */
 };
 
 struct fm_time_span {
@@ -88,6 +89,7 @@ enum fm_mark_kind {
     FM_MARK_CLOCK,   /* the clock jumped: value: ns on the way */
     FM_MARK_AWAIT, /* a task (value) begins to wait for another (other), or for something else (0) */
     FM_MARK_VALUE, /* of the call or region that began last: name: its key, value: string id */
+    FM_MARK_KINDS,
 };
 
 struct fm_mark {
@@ -117,8 +119,24 @@ int fm_timeline_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint
                       uint64_t cell_ns, struct fm_cells *into, struct fm_error *err);
 void fm_cells_release(struct fm_cells *cells);
 
-/* Every span of a lane that touches the time between two instants, in the order of their begin; `each`
- * may end the walk by returning false. Spans come when they end, or when the stretch does. */
+/* A range is from an instant to before another; to the end of a lane or beyond it: all of it. */
+
+/* What happens on a lane between two instants, in its order: spans begin and end, always nested. What is
+ * open at the first instant begins first, outermost first, at the time when it really began; what is open
+ * at the second ends last, with CUT or OPEN. `each` may end the walk by returning false. */
+struct fm_lane_event {
+    uint64_t at_ns;
+    bool ends;
+    struct fm_time_span
+        span; /* of a begin: end_ns and the flags that tell how it ends are not known */
+};
+typedef bool fm_lane_event_fn(void *context, const struct fm_lane_event *event);
+int fm_timeline_events(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64_t to_ns,
+                       fm_lane_event_fn *each, void *context, struct fm_error *err);
+
+/* Every span of a lane that touches the time between two instants, in the order of their end: callees
+ * before their caller. Those that go on beyond the second are CUT there. `each` may end the walk by
+ * returning false. */
 typedef bool fm_span_fn(void *context, const struct fm_time_span *span);
 int fm_timeline_spans(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64_t to_ns,
                       fm_span_fn *each, void *context, struct fm_error *err);
@@ -127,6 +145,20 @@ int fm_timeline_spans(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint
 typedef bool fm_mark_fn(void *context, const struct fm_mark *mark);
 int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, uint64_t to_ns,
                       fm_mark_fn *each, void *context, struct fm_error *err);
+
+/* Tasks of asyncio, by process and number. Their steps are marks (TASK), and so is what they wait for
+ * (AWAIT). */
+struct fm_traced_task {
+    uint32_t process;
+    uint32_t lane;                /* on which it was made, or FM_NONE */
+    uint32_t number;              /* in its process, from 1 */
+    uint32_t name;                /* string id */
+    uint32_t creator;             /* number of the task that made it, or 0 */
+    uint64_t created_ns, done_ns; /* done: UINT64_MAX, it was not */
+};
+typedef bool fm_traced_task_fn(void *context, const struct fm_traced_task *task);
+int fm_timeline_tasks(struct fm_timeline *t, fm_traced_task_fn *each, void *context,
+                      struct fm_error *err);
 
 /* The profile of a stretch of time alone: trees of calls, as every report and view shows them. Calls that
  * reach over an end are cut there; a call counts where it begins. Caller frees. */

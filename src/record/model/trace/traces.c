@@ -10,12 +10,14 @@
 #endif
 
 #include "base/memory.h"
+#include "record/model/profile.h"
 
 void fm_trace_release(struct fm_trace *trace)
 {
     fm_trace_source_drop(trace->source);
     fm_vec_release(&trace->functions);
     fm_vec_release(&trace->names);
+    fm_vec_release(&trace->regions);
     fm_vec_release(&trace->streams);
     fm_vec_release(&trace->blocks);
     trace->source = NULL;
@@ -26,6 +28,25 @@ void fm_traces_release(struct fm_traces *traces)
     for (size_t i = 0; i < traces->list.len; i++)
         fm_trace_release(&traces->list.data[i]);
     fm_vec_release(&traces->list);
+}
+
+static uint32_t region_function(struct fm_profile *p, uint32_t name)
+{
+    struct fm_function f = { .kind = FM_FUNCTION_REGION, .name = name, .qualname = name };
+    return fm_profile_function(p, &f);
+}
+
+void fm_trace_add_regions(struct fm_profile *p, struct fm_trace *trace, const uint8_t *is_region,
+                          size_t count)
+{
+    trace->regions.len = 0;
+    for (size_t id = 0; id < count; id++) {
+        uint32_t name = id && id < trace->names.len ? trace->names.data[id] : FM_NONE;
+        if (!id)
+            name = fm_profile_string(p, "garbage collection");
+        fm_vec_push(&trace->regions,
+                    is_region[id] && name != FM_NONE ? region_function(p, name) : FM_NONE);
+    }
 }
 
 void fm_trace_source_drop(struct fm_trace_source *source)

@@ -44,6 +44,9 @@ struct fm_trace {
     struct fm_trace_source *source;
     FM_VEC(uint32_t) functions; /* by number in blocks: function of the profile, or FM_NONE */
     FM_VEC(uint32_t) names;     /* … string of the profile */
+    FM_VEC(uint32_t)
+    regions; /* by number of a name: the function of kind REGION that stands for spans
+                                   of that name, or FM_NONE; [0]: of collections. May be shorter */
     FM_VEC(struct fm_trace_stream) streams;
     FM_VEC(struct fm_trace_block) blocks; /* in the order of the file */
 };
@@ -53,6 +56,13 @@ struct fm_traces {
 };
 
 void fm_trace_release(struct fm_trace *trace);
+
+/* Functions for the regions whose names a trace has: to be called when a packer is done, with the names
+ * that were used for regions (fm_trace_pack_region_names) and once the names are filled in. */
+struct fm_profile;
+void fm_trace_add_regions(struct fm_profile *p, struct fm_trace *trace, const uint8_t *is_region,
+                          size_t count);
+
 void fm_traces_release(struct fm_traces *traces);
 
 /* A source that reads a file by position; takes a descriptor of its own. NULL if it cannot. */
