@@ -181,6 +181,71 @@ def test_calls_that_end_by_an_exception(trace):
         "return catches", "call index", f"call {index}", f"unwind {index}", "return index", "return <module>"]
 
 
+def test_an_exception_is_told_once(trace, python):
+    if not has_raise_events(python):
+        pytest.skip("only a trace function would be told, on 3.11")
+    (one,) = trace("""
+        import queue
+        class Own(Exception): pass
+        def raises(): raise Own
+        def again():
+            try: raises()
+            except Own as e: raise
+        def passes(): again()
+        def keys(): return {}["x"]
+        def ends():
+            yield
+        def work():
+            try: passes()
+            except Own: pass
+            for i in range(2):
+                try: keys()
+                except KeyError: pass
+            for each in ends(): pass
+            it = iter([])
+            try: next(it)
+            except StopIteration: pass
+            try: queue.Queue().get(block=False)
+            except queue.Empty: pass
+        work()
+    """, **NO_C)
+    said = one.told()
+    said = said[said.index("call work"):]  # importing raises some, too
+    assert [word for word in said if word.startswith("raise ")] == [
+        "raise Own", "raise KeyError", "raise KeyError", "raise _queue.Empty"]
+    assert said[said.index("raise Own") - 1:][:3] == ["call raises", "raise Own", "unwind raises"]
+
+
+# ---- collections
+
+
+def test_collections_and_what_runs_in_them(trace):
+    (one,) = trace("""
+        import sys
+        assert "gc" not in sys.modules
+        import gc
+        gc.disable()
+        gc.collect()
+        class Cycle:
+            def __del__(self): ends()
+        def ends(): pass
+        for i in range(3):
+            c = Cycle(); c.me = c
+        del c
+        def collect(): gc.collect(1)
+        collect()
+    """, **NO_C)
+    events = one.main()
+    at = next(i for i, e in enumerate(events) if e.kind == "call" and one.defs.functions[e.numbers[0]] == "collect")
+    rest = [e for e in events[at:] if e.kind not in ("time", "resumed_after")]
+    names = [one.defs.functions[e.numbers[0]] if e.kind == "call" else e.kind for e in rest]
+    assert names[:2] == ["collect", "gc_begin"] and rest[1].numbers == (1,)
+    end = names.index("gc_end")
+    assert names[2:end] == ["Cycle.__del__", "ends", "return", "return"] * 3
+    assert rest[end].numbers[0] >= 3 and rest[end].numbers[1] == 0
+    assert names[end + 1] == "return"
+
+
 # ---- threads
 
 

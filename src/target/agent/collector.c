@@ -70,6 +70,8 @@ void fm_collector_forget(struct fm_collector *c)
     fm_agent_table_release(&c->children);
     fm_agent_table_release(&c->pauses);
     c->last_pause = NULL;
+    if (c->trace)
+        fm_trace_forget();
     c->thread_count = 0;
     c->overflow_root = c->spare_root = NULL;
     c->nowhere.last_child = (uintptr_t)&fm_no_child;

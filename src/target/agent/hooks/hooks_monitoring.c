@@ -22,8 +22,8 @@
 #if FM_HAS_MONITORING
 
 static const char *const event_names[FM_EVENT_COUNT] = {
-    "PY_START",  "PY_RESUME", "PY_THROW", "PY_RETURN", "PY_YIELD",
-    "PY_UNWIND", "LINE",      "CALL",     "C_RETURN",  "C_RAISE",
+    "PY_START", "PY_RESUME", "PY_THROW", "PY_RETURN", "PY_YIELD", "PY_UNWIND",
+    "LINE",     "RAISE",     "CALL",     "C_RETURN",  "C_RAISE",
 };
 
 static void callback_dealloc(PyObject *self)

@@ -21,6 +21,7 @@ enum fm_event {
     FM_YIELD,
     FM_UNWIND,
     FM_LINE,
+    FM_RAISE,
     FM_CALL,
     FM_C_RETURN,
     FM_C_RAISE,

@@ -6,6 +6,7 @@
  * collector: a thread that is not in its trace has no room to write.
  */
 #include "target/agent/hooks/monitoring.h"
+#include "target/agent/trace/exceptions.h"
 #include "target/agent/trace/trace.h"
 
 #if FM_HAS_MONITORING
@@ -59,7 +60,12 @@ static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, 
 static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
-    return enter_code(self, (PyCodeObject *)args[0], FM_TRACE_RESUMED);
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
+    const struct fm_func *f = fm_python_code_extra(code, fm_code_index[FM_TRACE_SLOT]);
+    if (__builtin_expect(t && f && fm_trace_resume(t, f, code, fm_python_frame()), 1))
+        Py_RETURN_NONE;
+    return enter_code(self, code, FM_TRACE_RESUMED);
 }
 
 static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
@@ -71,7 +77,11 @@ static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargs, P
 static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
-    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_YIELDED);
+    uint64_t now = fm_clock_ticks();
+    struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
+    if (__builtin_expect(t && fm_trace_yield(t, args[0], fm_python_frame(), now), 1))
+        Py_RETURN_NONE;
+    return leave_call(self, args[0], now, FM_TRACE_YIELDED);
 }
 
 static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
@@ -132,10 +142,21 @@ static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargs,
     return leave_call(self, def, now, FM_TRACE_UNWOUND);
 }
 
+static PyObject *on_raise(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    struct fm_collector *c = fm_callback_collector(self);
+    struct fm_agent_thread *t = c ? fm_collector_thread(c) : NULL;
+    if (t && args[2])
+        fm_trace_exception(c, t, args[2]);
+    Py_RETURN_NONE;
+}
+
 const vectorcallfunc fm_monitoring_trace[FM_EVENT_COUNT] = {
-    [FM_START] = on_start,   [FM_RESUME] = on_resume,     [FM_THROW] = on_throw,
-    [FM_RETURN] = on_return, [FM_YIELD] = on_yield,       [FM_UNWIND] = on_unwind,
-    [FM_CALL] = on_call,     [FM_C_RETURN] = on_c_return, [FM_C_RAISE] = on_c_raise,
+    [FM_START] = on_start,     [FM_RESUME] = on_resume, [FM_THROW] = on_throw,
+    [FM_RETURN] = on_return,   [FM_YIELD] = on_yield,   [FM_UNWIND] = on_unwind,
+    [FM_RAISE] = on_raise,     [FM_CALL] = on_call,     [FM_C_RETURN] = on_c_return,
+    [FM_C_RAISE] = on_c_raise,
 };
 
 /* ---- when short calls are hidden --------------------------------------------------------- */
@@ -159,11 +180,17 @@ static PyObject *on_brief_c_return(PyObject *self, PyObject *const *args, size_t
     return leave_call(self, def, now, FM_TRACE_RETURNED);
 }
 
+static PyObject *on_brief_yield(PyObject *self, PyObject *const *args, size_t nargs,
+                                PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_YIELDED);
+}
+
 const vectorcallfunc fm_monitoring_brief[FM_EVENT_COUNT] = {
-    [FM_START] = on_start,     [FM_RESUME] = on_resume,
-    [FM_THROW] = on_throw,     [FM_RETURN] = on_brief_return,
-    [FM_YIELD] = on_yield,     [FM_UNWIND] = on_unwind,
-    [FM_CALL] = on_call,       [FM_C_RETURN] = on_brief_c_return,
+    [FM_START] = on_start,         [FM_RESUME] = on_resume,     [FM_THROW] = on_throw,
+    [FM_RETURN] = on_brief_return, [FM_YIELD] = on_brief_yield, [FM_UNWIND] = on_unwind,
+    [FM_RAISE] = on_raise,         [FM_CALL] = on_call,         [FM_C_RETURN] = on_brief_c_return,
     [FM_C_RAISE] = on_c_raise,
 };
 

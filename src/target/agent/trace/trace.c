@@ -6,12 +6,14 @@
 #include "target/agent/functions.h"
 #include "target/agent/threads.h"
 #include "target/agent/trace/choose_calls.h"
+#include "target/agent/trace/collections.h"
 #include "target/agent/trace/marks.h"
 
 #define NAME_TRIES 64  /* events at which a thread is asked for its name: it gets it late */
 #define RETRY      256 /* events that are dropped between two looks for a free chunk */
 
 bool fm_trace_active;
+struct fm_trace_wait fm_trace_waiting[FM_TRACE_WAITING];
 static struct fm_collector *traced;
 
 struct fm_collector *fm_trace_collector(void)
@@ -49,18 +51,25 @@ void fm_trace_prepare(struct fm_collector *c, const struct fm_options *options)
     copy_patterns(c->trace_exclude, sizeof c->trace_exclude, options->trace_exclude);
 }
 
+void fm_trace_forget(void)
+{
+    memset(fm_trace_waiting, 0, sizeof fm_trace_waiting);
+}
+
 void fm_trace_starts(struct fm_collector *c)
 {
     if (!c->trace_chunks.path[0])
         return; /* one that measures itself; others do not hear of it */
     traced = c;
     fm_trace_active = true;
+    fm_trace_collections_watch(); /* before events come */
 }
 
 void fm_trace_stops(struct fm_collector *c)
 {
     if (traced != c)
         return;
+    fm_trace_collections_leave();
     fm_trace_active = false;
     traced = NULL;
 }
@@ -236,12 +245,12 @@ static void put_call(struct fm_trace_writer *w, uint64_t now, uint32_t id, bool 
 static uint64_t end_pause(struct fm_collector *c, const struct fm_func *f, const void *frame,
                           uint64_t now)
 {
-    struct fm_pause *pause = fm_pause_find(c, frame);
-    if (!pause || !pause->since_ticks)
-        return 0;
-    uint64_t waited = pause->func == (uintptr_t)f ? fm_elapsed(pause->since_ticks, now) : 0;
-    pause->since_ticks = 0;
-    return waited >> FM_TRACE_SHIFT;
+    struct fm_trace_wait *wait = fm_trace_wait_of(frame);
+    struct fm_pause *pause = wait->frame == frame ? NULL : fm_pause_find(c, frame);
+    uint64_t since = wait->frame == frame ? wait->since : pause ? pause->since_ticks : 0;
+    bool same = pause ? pause->func == (uintptr_t)f : wait->func == f;
+    *(pause ? &pause->since_ticks : &wait->since) = 0;
+    return since && same ? fm_elapsed(since, now) >> FM_TRACE_SHIFT : 0;
 }
 
 static void put_begin(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
@@ -334,6 +343,8 @@ static bool take_back(struct fm_trace_writer *w, const struct fm_live_frame *fra
     memset(at, 0, (size_t)(w->cursor - at));
     w->last = frame->enter_ticks - (units << FM_TRACE_SHIFT);
     w->cursor = at;
+    if (w->after_time > at)
+        w->after_time = NULL;
     return true;
 }
 
@@ -380,14 +391,18 @@ static bool find_call(struct fm_collector *c, struct fm_agent_thread *t, const v
     return true;
 }
 
+/* Whoever waited in that place goes to the table. */
 static void begin_pause(struct fm_collector *c, const struct fm_live_frame *frame,
                         const void *generator, uint64_t now)
 {
-    struct fm_pause *pause = fm_pause_find_or_make(c, generator);
-    if (!pause)
-        return;
-    pause->func = frame->func;
-    pause->since_ticks = now;
+    struct fm_trace_wait *wait = fm_trace_wait_of(generator);
+    struct fm_pause *pause =
+        wait->since && wait->frame != generator ? fm_pause_find_or_make(c, wait->frame) : NULL;
+    if (pause) {
+        pause->func = (uintptr_t)wait->func;
+        pause->since_ticks = wait->since;
+    }
+    *wait = (struct fm_trace_wait){ generator, function_of(frame), now };
 }
 
 void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,

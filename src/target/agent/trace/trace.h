@@ -34,6 +34,7 @@ struct fm_collector *fm_trace_collector(void);
 void fm_trace_prepare(struct fm_collector *c, const struct fm_options *options);
 void fm_trace_starts(struct fm_collector *c);
 void fm_trace_stops(struct fm_collector *c);
+void fm_trace_forget(void); /* what waited did so in another store */
 
 /* The slow ways, which are right in all cases. `key` names the call, `frame` a generator. */
 void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
@@ -59,6 +60,23 @@ void fm_trace_stack_moved(struct fm_collector *c, struct fm_agent_thread *t);
 
 /* The thread writes no more; its open calls end with it. The lock, not the GIL. */
 void fm_trace_thread_ends(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now);
+
+/* Generators that wait, the latest of those that share a place; others are in the collector's table. */
+#define FM_TRACE_WAITING 1024u /* a power of two */
+
+struct fm_trace_wait {
+    const void *frame;
+    const struct fm_func *func;
+    uint64_t since; /* ticks; 0: nobody waits */
+};
+
+extern struct fm_trace_wait fm_trace_waiting[FM_TRACE_WAITING];
+
+static inline struct fm_trace_wait *fm_trace_wait_of(const void *frame)
+{
+    uintptr_t bits = (uintptr_t)frame;
+    return &fm_trace_waiting[(bits >> 4 ^ bits >> 12) & (FM_TRACE_WAITING - 1)];
+}
 
 /* Begin a call, if that is simple: the function is known and shown, there is room, and the time since
  * the last word fits. Else nothing has happened. */
@@ -93,6 +111,57 @@ static inline bool fm_trace_return(struct fm_agent_thread *t, const void *key, u
             at >= w->room || t->top->key != (uintptr_t)key || units > FM_TRACE_TIME_MAX, 0))
         return false;
     fm_trace_put16(at, (uint16_t)((units + 1) << 2 | FM_TRACE_RETURN));
+    w->cursor = at + 2;
+    w->last += units << FM_TRACE_SHIFT;
+    t->top--;
+    return true;
+}
+
+/* A generator goes on, if that is simple: two records, RESUMED_AFTER of one word and CALL. */
+static inline bool fm_trace_resume(struct fm_agent_thread *t, const struct fm_func *f,
+                                   const void *key, const void *generator)
+{
+    struct fm_trace_writer *w = &t->trace;
+    struct fm_trace_wait *wait = fm_trace_wait_of(generator);
+    uint8_t *at = w->cursor;
+    if (__builtin_expect(at >= w->room || t->top >= w->deepest || !f->trace_word ||
+                             wait->frame != generator || wait->func != f,
+                         0))
+        return false;
+    uint64_t now = fm_clock_ticks(), units = fm_trace_units(w, now);
+    uint64_t waited = (now - wait->since) >> FM_TRACE_SHIFT;
+    if (__builtin_expect(units > FM_TRACE_TIME_MAX || waited - 1 >= UINT16_MAX || !wait->since, 0))
+        return false;
+    wait->since = 0;
+    uint64_t words = (units + 1) << 2 | FM_TRACE_ESCAPE |
+                     (uint64_t)(FM_TRACE_RESUMED_AFTER | 1 << 8) << 16 | waited << 32 |
+                     (uint64_t)(1 << 2 | FM_TRACE_CALL) << 48;
+    fm_trace_put16(at + 8, (uint16_t)(f->trace_word >> 16 | FM_TRACE_RESUME));
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    memcpy(at, &words, sizeof words);
+    w->cursor = at + 10;
+    w->last += units << FM_TRACE_SHIFT;
+    *++t->top = (struct fm_live_frame){
+        .node = (uintptr_t)at, .key = (uintptr_t)key, .enter_ticks = w->last, .func = (uintptr_t)f
+    };
+    return true;
+}
+
+/* A generator gives up control, if that is simple. */
+static inline bool fm_trace_yield(struct fm_agent_thread *t, const void *key, const void *generator,
+                                  uint64_t now)
+{
+    struct fm_trace_writer *w = &t->trace;
+    struct fm_trace_wait *wait = fm_trace_wait_of(generator);
+    uint8_t *at = w->cursor;
+    uint64_t units = fm_trace_units(w, now);
+    if (__builtin_expect(at >= w->room || t->top->key != (uintptr_t)key ||
+                             units > FM_TRACE_TIME_MAX || (wait->since && wait->frame != generator),
+                         0))
+        return false;
+    *wait =
+        (struct fm_trace_wait){ generator, (const struct fm_func *)(uintptr_t)t->top->func, now };
+    fm_trace_put16(at, (uint16_t)((units + 1) << 2 | FM_TRACE_YIELD));
     w->cursor = at + 2;
     w->last += units << FM_TRACE_SHIFT;
     t->top--;
