@@ -537,6 +537,31 @@ static void test_diff(void **state)
     fm_engine_release(&e);
 }
 
+/* memray's recordings have no qualified names; the method before the function of that name is told by its line. */
+static void test_bare_names_are_found_again(void **state)
+{
+    (void)state;
+    static const char *const qualified[] = { "load", "Loader.load", "Other.load" };
+    static const uint32_t lines[] = { 20, 10, 30 };
+    struct fm_engine e;
+    fm_engine_init(&e);
+    for (int bare = 0; bare < 2; bare++) {
+        struct fm_profile *p = fm_profile_new();
+        uint32_t name = fm_profile_string(p, "load"), file = fm_profile_string(p, "x.py");
+        for (int i = bare ? 1 : 2; i >= 0; i--)
+            fm_profile_function(p, &(struct fm_function){
+                                       .line = lines[i],
+                                       .name = name,
+                                       .qualname = bare ? name : fm_profile_string(p, qualified[i]),
+                                       .file = file });
+        fm_engine_add(&e, p, bare ? "memray" : "fathom");
+    }
+    const uint32_t *first = e.recordings[0]->func_of, *second = e.recordings[1]->func_of;
+    assert_int_equal(second[0], first[1]); /* Loader.load */
+    assert_int_equal(second[1], first[2]); /* load */
+    fm_engine_release(&e);
+}
+
 /* Lines move between two recordings; lambdas of one file stay apart and are told by their order. */
 static void test_functions_are_found_again(void **state)
 {
@@ -1217,6 +1242,7 @@ int main(void)
         cmocka_unit_test(test_threads_together),
         cmocka_unit_test(test_diff),
         cmocka_unit_test(test_functions_are_found_again),
+        cmocka_unit_test(test_bare_names_are_found_again),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_estimated_tree),
         cmocka_unit_test(test_graph),

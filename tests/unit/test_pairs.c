@@ -112,6 +112,62 @@ static void test_relative_files(void **state)
     end(&b);
 }
 
+static uint32_t put_qualified(struct fm_profile *p, const char *name, const char *qualname,
+                              uint32_t line)
+{
+    return fm_profile_function(p, &(struct fm_function){ .kind = FM_FUNCTION_PYTHON,
+                                                         .name = fm_profile_string(p, name),
+                                                         .qualname = fm_profile_string(p, qualname),
+                                                         .file = fm_profile_string(p, "/a.py"),
+                                                         .line = line });
+}
+
+/* memray has no classes: the method before the function of that name is the first of both. */
+static void test_bare_names_by_their_lines(void **state)
+{
+    (void)state;
+    struct both b;
+    begin(&b);
+    uint32_t method = put(b.p[0], "load", "/a.py", 10), load = put(b.p[0], "load", "/a.py", 20);
+    uint32_t inner = put(b.p[0], "inner", "/a.py", 21),
+             module = put(b.p[0], "<module>", "/a.py", 1);
+    uint32_t load2 = put_qualified(b.p[1], "load", "load", 20);
+    uint32_t other2 = put_qualified(b.p[1], "load", "Other.load", 30);
+    uint32_t method2 = put_qualified(b.p[1], "load", "Loader.load", 10);
+    uint32_t inner2 = put_qualified(b.p[1], "inner", "load.<locals>.inner", 21);
+    uint32_t module2 = put_qualified(b.p[1], "<module>", "<module>", 1);
+    match(&b);
+    assert_true(is_pair(&b, method, method2));
+    assert_true(is_pair(&b, load, load2));
+    assert_true(is_pair(&b, inner, inner2));
+    assert_true(is_pair(&b, module, module2));
+    assert_false(is_pair(&b, method, other2) || is_pair(&b, load, other2));
+    assert_int_equal(b.pairs.count, 5);
+    end(&b);
+}
+
+/* Where no line is found again as many are paired in their order, and of fewer nothing is guessed. Functions of one
+ * profile stay apart. */
+static void test_bare_names_that_moved(void **state)
+{
+    (void)state;
+    struct both b;
+    begin(&b);
+    uint32_t f = put_qualified(b.p[0], "f", "A.f", 10), g = put_qualified(b.p[0], "f", "B.f", 20);
+    uint32_t h = put_qualified(b.p[0], "h", "A.h", 11), k = put_qualified(b.p[0], "h", "B.h", 21);
+    uint32_t x = put_qualified(b.p[0], "<lambda>", "A.<lambda>", 30),
+             y = put_qualified(b.p[0], "<lambda>", "B.<lambda>", 30);
+    uint32_t f2 = put(b.p[1], "f", "/a.py", 14), g2 = put(b.p[1], "f", "/a.py", 24);
+    uint32_t h2 = put(b.p[1], "h", "/a.py", 15), x2 = put(b.p[1], "<lambda>", "/a.py", 30);
+    match(&b);
+    assert_true(is_pair(&b, f, f2) && is_pair(&b, g, g2));
+    assert_false(is_pair(&b, h, h2) || is_pair(&b, k, h2));
+    assert_true(is_pair(&b, x, x2));
+    assert_int_not_equal(b.pairs.of[0][x], b.pairs.of[0][y]);
+    assert_int_equal(b.pairs.count, 2 + 3 + 2);
+    end(&b);
+}
+
 static void test_nothing(void **state)
 {
     (void)state;
@@ -128,6 +184,8 @@ int main(void)
         cmocka_unit_test(test_lines_do_not_matter_but_their_order_does),
         cmocka_unit_test(test_other_folders),
         cmocka_unit_test(test_relative_files),
+        cmocka_unit_test(test_bare_names_by_their_lines),
+        cmocka_unit_test(test_bare_names_that_moved),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "json.h"
+#include "record/model/derive/bare_names.h"
 #include "record/model/derive/pairs.h"
 
 /* ---- whose code ---- */
@@ -139,9 +140,59 @@ static uint32_t thread_function(struct fm_engine *e, const struct fm_recording *
     return function_add(e, &f, thread);
 }
 
+static bool is_before(const struct fm_bare_name *a, const struct fm_bare_name *b)
+{
+    return a->place < b->place || (a->place == b->place && a->nth < b->nth);
+}
+
+/* Where the recordings so far have qualified names and this one has none, or the other way round: what its
+ * functions are among those, or FM_NONE; *ret_alike: bare names that are nobody's, which are not to be taken for
+ * another's. Caller frees both. */
+static uint32_t *bare_partners_new(struct fm_engine *e, const struct fm_profile *p,
+                                   bool **ret_alike)
+{
+    uint32_t *partners = fm_malloc((p->functions.len + 1) * sizeof *partners);
+    bool *alike = *ret_alike = fm_calloc(p->functions.len + 1, sizeof *alike);
+    FM_VEC(struct fm_bare_name) all = { 0 };
+    for (uint32_t i = 0; i < e->functions.len; i++) {
+        const struct fm_engine_function *f = &e->functions.data[i];
+        struct fm_bare_name bare = { 0, i, f->file, f->name, f->qualname, f->line };
+        if (f->kind == FM_FUNCTION_PYTHON && !f->at)
+            fm_vec_push(&all, bare);
+    }
+    for (uint32_t i = 0; i < p->functions.len; i++) {
+        const struct fm_function *f = &p->functions.data[i];
+        uint32_t name = moved_string(e, p, f->name);
+        uint32_t qualname = f->qualname ? moved_string(e, p, f->qualname) : name;
+        struct fm_bare_name bare = { 1, i, moved_string(e, p, f->file), name, qualname, f->line };
+        partners[i] = FM_NONE;
+        if (f->kind == FM_FUNCTION_PYTHON)
+            fm_vec_push(&all, bare);
+    }
+    fm_bare_names_match(all.data, all.len);
+    for (size_t i = 0, other = 0; i < all.len; i++) { /* both sides in the order of places */
+        const struct fm_bare_name *b = &all.data[i], *a = &all.data[other];
+        if (b->file != a->file || b->name != a->name)
+            other = i;
+        if (!b->found || !b->side)
+            continue;
+        for (a = &all.data[other]; !a->side && is_before(a, b); a++)
+            other++;
+        alike[b->id] = true;
+        if (!a->side && !is_before(b, a))
+            partners[b->id] = a->id;
+    }
+    fm_vec_release(&all);
+    return partners;
+}
+
+#define NOBODYS 0x80000000u /* ordinals of bare names that no recording before has */
+
 void fm_engine_name(struct fm_engine *e, struct fm_recording *r)
 {
     const struct fm_profile *p = r->p;
+    fm_autofree bool *alike = NULL;
+    fm_autofree uint32_t *partners = bare_partners_new(e, p, &alike);
     fm_autofree uint32_t *ordinals = fm_function_ordinals_new(p);
     size_t prefix = common_folder(p);
     r->func_of = fm_calloc(p->functions.len, sizeof *r->func_of);
@@ -161,7 +212,9 @@ void fm_engine_name(struct fm_engine *e, struct fm_recording *r)
             .module = module_name(e, f->kind, file, prefix),
             .module_func = FM_NONE,
         };
-        r->func_of[i] = function_add(e, &g, ordinals[i]);
+        r->func_of[i] = partners[i] != FM_NONE
+                            ? partners[i]
+                            : function_add(e, &g, ordinals[i] | (alike[i] ? NOBODYS : 0));
     }
     for (uint32_t t = 0; t < p->threads.len; t++)
         r->thread_of[t] = thread_function(e, r, t);

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "record/model/derive/bare_names.h"
 
 /* ---- functions that are called the same ---- */
 
@@ -142,31 +143,74 @@ static void match_ends(struct file_pairing *pairing, int components)
 
 /* ---- pairs ---- */
 
+/* What two functions that are the same have in common. Of bare names (bare_names.h) the qualified one is
+ * FM_NONE. */
+struct pair_key {
+    uint32_t kind, name, qualname, file, ordinal, nth;
+};
+
+static struct pair_key *keys_new(struct file_pairing *pairing, int side)
+{
+    const struct fm_profile *p = pairing->p[side];
+    fm_autofree uint32_t *ordinals = fm_function_ordinals_new(p);
+    struct pair_key *keys = fm_calloc(p->functions.len + 1, sizeof *keys);
+    for (size_t i = 0; i < p->functions.len; i++) {
+        const struct fm_function *f = &p->functions.data[i];
+        uint32_t file = text_of(pairing, side, f->file);
+        keys[i] = (struct pair_key){
+            .kind = f->kind,
+            .name = text_of(pairing, side, f->name),
+            .qualname = text_of(pairing, side, f->qualname ? f->qualname : f->name),
+            .ordinal = ordinals[i],
+        };
+        keys[i].file = pairing->called.data[file];
+    }
+    return keys;
+}
+
+static void match_bare_names(const struct fm_profile *const p[2], struct pair_key *const keys[2])
+{
+    FM_VEC(struct fm_bare_name) all = { 0 };
+    for (uint32_t side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < p[side]->functions.len; i++) {
+            const struct pair_key *key = &keys[side][i];
+            struct fm_bare_name bare = { side,          i,
+                                         key->file,     key->name,
+                                         key->qualname, p[side]->functions.data[i].line };
+            if (key->kind == FM_FUNCTION_PYTHON)
+                fm_vec_push(&all, bare);
+        }
+    fm_bare_names_match(all.data, all.len);
+    for (size_t i = 0; i < all.len; i++) {
+        struct pair_key *key = &keys[all.data[i].side][all.data[i].id];
+        if (!all.data[i].found)
+            continue;
+        key->qualname = FM_NONE;
+        key->ordinal = all.data[i].place;
+        key->nth = all.data[i].nth;
+    }
+    fm_vec_release(&all);
+}
+
 void fm_pairs_init(struct fm_pairs *pairs, const struct fm_profile *const p[2])
 {
     struct file_pairing pairing = { .p = p, .texts = fm_strings_new() };
-    struct fm_strings *keys = fm_strings_new();
+    struct fm_strings *known = fm_strings_new();
     find_files(&pairing);
     for (int components = ENDS_MAX; components > 0; components--)
         match_ends(&pairing, components);
+    struct pair_key *const keys[2] = { keys_new(&pairing, 0), keys_new(&pairing, 1) };
+    match_bare_names(p, keys);
     for (int side = 0; side < 2; side++) {
-        fm_autofree uint32_t *ordinals = fm_function_ordinals_new(p[side]);
         size_t n = p[side]->functions.len;
         pairs->of[side] = fm_malloc((n + 1) * sizeof *pairs->of[side]);
-        for (size_t i = 0; i < n; i++) {
-            const struct fm_function *f = &p[side]->functions.data[i];
-            uint32_t file = text_of(&pairing, side, f->file);
-            struct {
-                uint32_t kind, name, qualname, file, ordinal;
-            } key = { f->kind, text_of(&pairing, side, f->name),
-                      text_of(&pairing, side, f->qualname ? f->qualname : f->name), 0,
-                      ordinals[i] };
-            key.file = pairing.called.data[file];
-            pairs->of[side][i] = fm_strings_add(keys, &key, sizeof key) - 1; /* 0 is "" */
-        }
+        for (size_t i = 0; i < n; i++)
+            pairs->of[side][i] =
+                fm_strings_add(known, &keys[side][i], sizeof keys[side][i]) - 1; /* 0 is "" */
+        free(keys[side]);
     }
-    pairs->count = fm_strings_count(keys) - 1;
-    fm_strings_free(keys);
+    pairs->count = fm_strings_count(known) - 1;
+    fm_strings_free(known);
     fm_strings_free(pairing.texts);
     fm_vec_release(&pairing.sides);
     fm_vec_release(&pairing.called);

@@ -7,7 +7,8 @@
  *
  * A file that only one of both has may be the other's under another folder: a second checkout, another venv. It
  * is taken for that one with which it shares most of the end of its path, if no other shares as much. So is a
- * relative one, of which only its end is known.
+ * relative one, of which only its end is known. Where one profile knows no qualified names, bare ones are enough
+ * (bare_names.h).
  */
 #ifndef FM_MODEL_PAIRS_H
 #define FM_MODEL_PAIRS_H
