@@ -35,7 +35,7 @@
 Names are loaded when first used: importing the package costs a program next to nothing.
 """
 
-__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "counter", "instant", "lines", "memory",
+__all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "counter", "get_include", "instant", "lines", "memory",
            "memory_lines", "memory_snapshot", "memory_usage", "profile", "region", "region_begin", "region_end", "run",
            "runctx", "sample", "snapshot", "start", "stop", "summarize", "summary", "timed", "timing"]
 __version__ = "0.1.0"
@@ -77,6 +77,13 @@ def __getattr__(name):
 
     value = globals()[name] = getattr(import_module(home), name)
     return value
+
+
+def get_include():
+    """The folder of ``fathom.h``, for C, C++, Cython and Fortran code that has regions."""
+    from os.path import abspath, dirname, join
+
+    return join(dirname(abspath(__file__)), "include")
 
 
 def __dir__():

@@ -11,6 +11,7 @@
 #define Py_BUILD_CORE_MODULE 1
 #endif
 #include <Python.h>
+#include <stdbool.h>
 
 #if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x03100000
 #error "the agent knows CPython 3.11 to 3.15"
@@ -39,6 +40,19 @@ static inline const void *fm_python_frame(void)
     return PyThreadState_GetUnchecked()->current_frame;
 #else
     return _PyThreadState_UncheckedGet()->cframe->current_frame;
+#endif
+}
+
+/* Does this thread run Python now? Before 3.12 the one that runs is known, and which is ours. */
+static inline bool fm_python_has_gil(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return PyThreadState_GetUnchecked() != NULL;
+#elif PY_VERSION_HEX >= 0x030c0000
+    return _PyThreadState_UncheckedGet() != NULL;
+#else
+    PyThreadState *ours = PyGILState_GetThisThreadState();
+    return ours && _PyThreadState_UncheckedGet() == ours;
 #endif
 }
 

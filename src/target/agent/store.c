@@ -191,7 +191,17 @@ static struct fm_live_chunk *chunk_for(struct fm_store *store, uint32_t kind, ui
     return add_chunk(store, kind, bytes, next_id);
 }
 
-struct fm_live_node *fm_store_node(struct fm_store *store, uint32_t parent, uint32_t func)
+static void lock(struct fm_store *store)
+{
+    pthread_mutex_lock(&store->lock);
+}
+
+static void unlock(struct fm_store *store)
+{
+    pthread_mutex_unlock(&store->lock);
+}
+
+static struct fm_live_node *make_node(struct fm_store *store, uint32_t parent, uint32_t func)
 {
     struct fm_live_chunk *chunk =
         chunk_for(store, FM_LIVE_NODES, sizeof(struct fm_live_node), store->next_node);
@@ -206,7 +216,15 @@ struct fm_live_node *fm_store_node(struct fm_store *store, uint32_t parent, uint
     return node;
 }
 
-struct fm_live_thread *fm_store_thread(struct fm_store *store, uint32_t *ret_id)
+struct fm_live_node *fm_store_node(struct fm_store *store, uint32_t parent, uint32_t func)
+{
+    lock(store);
+    struct fm_live_node *node = make_node(store, parent, func);
+    unlock(store);
+    return node;
+}
+
+static struct fm_live_thread *make_thread(struct fm_store *store, uint32_t *ret_id)
 {
     struct fm_live_chunk *chunk =
         chunk_for(store, FM_LIVE_THREADS, sizeof(struct fm_live_thread), store->next_thread);
@@ -218,50 +236,66 @@ struct fm_live_thread *fm_store_thread(struct fm_store *store, uint32_t *ret_id)
     return thread;
 }
 
-struct fm_live_resumed *fm_store_resumed(struct fm_store *store, uint32_t node)
+struct fm_live_thread *fm_store_thread(struct fm_store *store, uint32_t *ret_id)
 {
-    struct fm_live_chunk *chunk =
-        chunk_for(store, FM_LIVE_RESUMED, sizeof(struct fm_live_resumed), 0);
-    if (!chunk)
-        return NULL;
-    struct fm_live_resumed *resumed = chunk_end(chunk);
-    resumed->node = node;
-    chunk_commit(chunk, sizeof *resumed);
-    return resumed;
+    lock(store);
+    struct fm_live_thread *thread = make_thread(store, ret_id);
+    unlock(store);
+    return thread;
 }
 
 void *fm_store_record(struct fm_store *store, enum fm_live_kind kind, uint32_t bytes)
 {
+    lock(store);
     struct fm_live_chunk *chunk = chunk_for(store, kind, bytes, 0);
     void *record = chunk ? chunk_end(chunk) : NULL;
     if (chunk)
         chunk_commit(chunk, bytes);
+    unlock(store);
     return record;
+}
+
+struct fm_live_resumed *fm_store_resumed(struct fm_store *store, uint32_t node)
+{
+    lock(store);
+    struct fm_live_chunk *chunk =
+        chunk_for(store, FM_LIVE_RESUMED, sizeof(struct fm_live_resumed), 0);
+    struct fm_live_resumed *resumed = chunk ? chunk_end(chunk) : NULL;
+    if (resumed) {
+        resumed->node = node;
+        chunk_commit(chunk, sizeof *resumed);
+    }
+    unlock(store);
+    return resumed;
 }
 
 struct fm_live_line *fm_store_line(struct fm_store *store, uint32_t func, uint32_t number)
 {
+    lock(store);
     struct fm_live_chunk *chunk = chunk_for(store, FM_LIVE_LINES, sizeof(struct fm_live_line), 0);
-    if (!chunk)
-        return NULL;
-    struct fm_live_line *line = chunk_end(chunk);
-    line->func = func;
-    line->line = number;
-    line->min_ticks = UINT64_MAX;
-    chunk_commit(chunk, sizeof *line);
+    struct fm_live_line *line = chunk ? chunk_end(chunk) : NULL;
+    if (line) {
+        line->func = func;
+        line->line = number;
+        line->min_ticks = UINT64_MAX;
+        chunk_commit(chunk, sizeof *line);
+    }
+    unlock(store);
     return line;
 }
 
 struct fm_live_frame *fm_store_stack(struct fm_store *store, uint32_t frames, uint32_t *ret_number)
 {
     uint32_t bytes = frames * (uint32_t)sizeof(struct fm_live_frame);
+    lock(store);
     store->open[FM_LIVE_STACK] = NULL; /* each stack is a chunk of its own, no larger than asked */
     struct fm_live_chunk *chunk = add_chunk(store, FM_LIVE_STACK, bytes, store->next_stack);
-    if (!chunk)
-        return NULL;
-    *ret_number = store->next_stack++;
-    chunk_commit(chunk, bytes);
-    return (struct fm_live_frame *)(chunk + 1);
+    if (chunk) {
+        *ret_number = store->next_stack++;
+        chunk_commit(chunk, bytes);
+    }
+    unlock(store);
+    return chunk ? (struct fm_live_frame *)(chunk + 1) : NULL;
 }
 
 static uint8_t *put_text(uint8_t *out, struct fm_store_text text)
@@ -284,9 +318,12 @@ bool fm_store_define(struct fm_store *store, uint64_t kind, const uint64_t *numb
     uint64_t whole = fm_varint_put(scratch, body) + body;
     if (whole > LARGEST_CHUNK_BYTES * 4)
         return false;
+    lock(store);
     struct fm_live_chunk *chunk = chunk_for(store, FM_LIVE_DEFS, (uint32_t)whole, 0);
-    if (!chunk)
+    if (!chunk) {
+        unlock(store);
         return false;
+    }
     uint8_t *out = chunk_end(chunk);
     out += fm_varint_put(out, body);
     out += fm_varint_put(out, kind);
@@ -295,6 +332,7 @@ bool fm_store_define(struct fm_store *store, uint64_t kind, const uint64_t *numb
     for (size_t i = 0; i < text_count; i++)
         out = put_text(out, texts[i]);
     chunk_commit(chunk, (uint32_t)whole);
+    unlock(store);
     return true;
 }
 

@@ -5,7 +5,8 @@
  * Records never move and are never freed before the whole store is. With no folder given, the same
  * chunks lie in private memory, for a profile that the program itself starts and stops.
  *
- * Threads: all calls are made with the GIL held. Opening and closing also hold the agent's lock
+ * Threads: all calls are made with the GIL held, but for records and definitions of regions that C code enters: a lock
+ * of the store's own stands around each record that is handed out. Opening and closing also hold the agent's lock
  * (threads.h), so that whoever has that lock, without the GIL, may look at `header` and what it
  * points at; at nothing else.
  * Failure: a record that cannot be had is NULL; the caller counts what it drops. Nothing here calls
@@ -14,6 +15,7 @@
 #ifndef FM_AGENT_STORE_H
 #define FM_AGENT_STORE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,6 +38,7 @@ struct fm_store {
     uint32_t chunk_count;
     struct fm_live_chunk *open[FM_LIVE_KIND_COUNT];
     uint32_t next_node, next_thread, next_stack;
+    pthread_mutex_t lock; /* while a record is handed out */
 };
 
 /* Open a new store: `folder`/PID.N.live, overflowing to `more_folder`; NULL for private memory. */

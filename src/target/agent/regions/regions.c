@@ -13,6 +13,7 @@
 #include "target/agent/fork.h"
 #include "target/agent/lines/line_memory.h"
 #include "target/agent/regions/alone.h"
+#include "target/agent/regions/c_regions.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/sampled_run.h"
 #include "target/agent/regions/visits.h"
@@ -159,6 +160,8 @@ void fm_regions_begin_run(void)
 {
     collector = fm_start_collector();
     fm_regions_recorded = collector != NULL;
+    if (collector)
+        fm_c_regions_begin();
 }
 
 /* Only the regions: no calls, no lines. */
@@ -182,6 +185,7 @@ int fm_regions_count(void)
     c->begins_anew = true;
     collector = c;
     fm_regions_recorded = 1;
+    fm_c_regions_begin();
     return 0;
 }
 
@@ -461,14 +465,44 @@ struct fm_region_token fm_regions_open(PyObject *text)
     return token;
 }
 
+static void close_visit(const struct fm_collector *c, struct fm_region_token token, uint64_t now)
+{
+    if (c && token.visit && token.era == regions.era && token.visit->serial == token.serial)
+        fm_visit_end(token.visit, now);
+}
+
 void fm_regions_close(struct fm_region_token token)
 {
     uint64_t now = fm_clock_ticks();
     int saved_errno = errno;
     struct fm_collector *c = hold();
-    if (c && token.visit && token.era == regions.era && token.visit->serial == token.serial)
-        fm_visit_end(token.visit, now);
+    close_visit(c, token, now);
     fm_regions_release();
+    errno = saved_errno;
+}
+
+struct fm_region_token fm_regions_open_c(const char *text, bool has_gil)
+{
+    struct fm_region_token token = { 0 };
+    int saved_errno = errno;
+    bool held;
+    struct fm_collector *c = hold_for_c(has_gil, &held);
+    struct fm_region_name *name = c ? fm_region_name_find(text, strlen(text)) : NULL;
+    if (name)
+        token = open_visit(c, name);
+    release_for_c(has_gil, held);
+    errno = saved_errno;
+    return token;
+}
+
+void fm_regions_close_c(struct fm_region_token token, bool has_gil)
+{
+    uint64_t now = fm_clock_ticks();
+    int saved_errno = errno;
+    bool held;
+    struct fm_collector *c = hold_for_c(has_gil, &held);
+    close_visit(c, token, now);
+    release_for_c(has_gil, held);
     errno = saved_errno;
 }
 
@@ -480,6 +514,16 @@ void fm_regions_counter(PyObject *name, double value)
 }
 
 void fm_regions_instant(PyObject *name)
+{
+    (void)name;
+}
+
+void fm_regions_counter_c(const char *name, double value)
+{
+    (void)name, (void)value;
+}
+
+void fm_regions_instant_c(const char *name)
 {
     (void)name;
 }

@@ -70,10 +70,14 @@ struct fm_region_token {
 };
 struct fm_region_token fm_regions_open(PyObject *name);
 void fm_regions_close(struct fm_region_token token);
+struct fm_region_token fm_regions_open_c(const char *name, bool has_gil);
+void fm_regions_close_c(struct fm_region_token token, bool has_gil);
 
 /* A number that changes over time; something that happened now. They are in traces alone. */
 void fm_regions_counter(PyObject *name, double value);
 void fm_regions_instant(PyObject *name);
+void fm_regions_counter_c(const char *name, double value);
+void fm_regions_instant_c(const char *name);
 
 /* How high the memory of the newest region that this thread is in stood so far above its begin; −1 if it is in
  * none, or nothing records memory. */
