@@ -60,6 +60,7 @@ struct fm_timeline {
     uint64_t start_ns, length_ns;
     FM_VEC(struct fm_lane) lanes;
     FM_VEC(struct fm_traced_lane) traced; /* by lane, as long as lanes are traced ones */
+    struct fm_sampled *sampled;           /* the lanes behind them; NULL: there are none */
     FM_VEC(struct fm_timeline_trace) traces;
     struct fm_kept_body kept[FM_TIMELINE_KEPT];
     uint64_t uses, blocks_read; /* for those who measure */
@@ -78,6 +79,10 @@ struct fm_lane_ops {
                  fm_mark_fn *each, void *context, struct fm_error *err);
 };
 extern const struct fm_lane_ops fm_traced_ops;
+extern const struct fm_lane_ops fm_sampled_ops; /* sampled_ops.c */
+
+/* Lanes of sampled threads behind those that are there. */
+void fm_sampled_find(struct fm_timeline *t);
 
 /* ---- traced lanes ---- */
 

@@ -3,8 +3,11 @@
 
 #include "base/memory.h"
 #include "record/model/trace/lanes.h"
+#include "record/model/trace/sampled.h"
 
-static const struct fm_lane_ops *const ops_of[] = { [FM_LANE_TRACED] = &fm_traced_ops };
+static const struct fm_lane_ops *const ops_of[] = {
+    [FM_LANE_TRACED] = &fm_traced_ops, [FM_LANE_SAMPLED] = &fm_sampled_ops
+};
 
 /* Lanes begin when the earliest of them does; from here on their times count from there. */
 static void set_start(struct fm_timeline *t)
@@ -29,6 +32,7 @@ struct fm_timeline *fm_timeline_open(const struct fm_profile *p, struct fm_error
     struct fm_timeline *t = fm_calloc(1, sizeof *t);
     t->p = p;
     fm_traced_find(t);
+    fm_sampled_find(t);
     if (!t->lanes.len) {
         fm_timeline_free(t);
         return NULL;
@@ -42,6 +46,7 @@ void fm_timeline_free(struct fm_timeline *t)
     if (!t)
         return;
     fm_traced_release(t);
+    fm_sampled_free(t->sampled);
     fm_vec_release(&t->lanes);
     free(t);
 }

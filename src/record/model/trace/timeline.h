@@ -37,6 +37,8 @@ struct fm_lane {
     uint64_t events; /* words that begin or end something, or samples */
     uint64_t lost;   /* events that were dropped */
     uint32_t depth;  /* the most that was open at once */
+    /* Of a sampled lane: what was seen within so long is known, its order is not; 0: the order of all. */
+    uint64_t grain_ns;
 };
 
 enum fm_span_flags {
