@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "record/model/file/file.h"
+#include "record/model/trace/build.h"
 #include "record/model/trace/timeline.h"
 #include "scratch_file.h"
 #include "trace_profile.h"
@@ -628,15 +629,64 @@ static void test_reopen(void **state)
     stage_free(&two);
 }
 
+/* Lanes out of begins and ends, at times since 1970: f1 [0, 100) calls f2 [10, 30) in region r [5, 40). */
+static void test_build(void **state)
+{
+    (void)state;
+    const uint64_t begin = 1700000000123456789u;
+    struct fm_profile *p = fm_profile_new();
+    struct fm_trace_build *b = fm_trace_build_new();
+    uint32_t process = fm_profile_process(p, &(struct fm_process){ .pid = 1 });
+    fm_profile_thread(p, &(struct fm_thread){ .process = process, .tid = 1 });
+    uint32_t thread = fm_profile_thread(p, &(struct fm_thread){ .process = process, .tid = 2 });
+    uint32_t f1 = trace_function(p, 1), f2 = trace_function(p, 2);
+    struct fm_function region = { .kind = FM_FUNCTION_REGION, .name = fm_profile_string(p, "r") };
+    region.qualname = region.name;
+    uint32_t r = fm_profile_function(p, &region);
+    fm_trace_build_end(b, thread, begin); /* of nothing */
+    fm_trace_build_begin(b, p, thread, begin, f1);
+    fm_trace_build_begin(b, p, thread, begin + 5, r);
+    fm_trace_build_begin(b, p, thread, begin + 10, f2);
+    fm_trace_build_end(b, thread, begin + 30);
+    fm_trace_build_end(b, thread, begin + 40);
+    fm_trace_build_mark(b, thread,
+                        &(struct fm_mark){ .begin_ns = begin + 50,
+                                           .end_ns = begin + 50,
+                                           .kind = FM_MARK_INSTANT,
+                                           .name = fm_profile_string(p, "here"),
+                                           .func = f1 });
+    fm_trace_build_end(b, thread, begin + 100);
+    fm_trace_build_finish(b, p, process);
+    fm_trace_build_free(b);
+    struct fm_timeline *t = fm_timeline_open(p, NULL);
+    assert_non_null(t);
+    assert_int_equal(fm_timeline_lanes(t), 1);
+    assert_int_equal(fm_timeline_lane(t, 0)->thread, thread);
+    assert_true(fm_timeline_start_ns(t) == begin);
+    struct spans spans = spans_of(t, 0, 0, UINT64_MAX);
+    assert_int_equal(spans.list.len, 3);
+    check_span(p, &spans.list.data[0], "f2", 10, 30, 2, 0);
+    check_span(p, &spans.list.data[1], "r", 5, 40, 1, FM_SPAN_REGION);
+    check_span(p, &spans.list.data[2], "f1", 0, 100, 0, 0);
+    fm_vec_release(&spans.list);
+    struct marks marks = marks_of(t);
+    assert_int_equal(marks.list.len, 1);
+    check_mark(p, &marks.list.data[0], FM_MARK_INSTANT, "here", 50, 50);
+    assert_int_equal(marks.list.data[0].func, f1);
+    fm_vec_release(&marks.list);
+    fm_timeline_free(t);
+    fm_profile_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_marks),        cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_tail),         cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_groups),       cmocka_unit_test(test_reopen),
-        cmocka_unit_test(test_calls),        cmocka_unit_test(test_generator),
-        cmocka_unit_test(test_random_spans), cmocka_unit_test(test_random_cells),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_build),        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_loss),         cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_durations),    cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_reopen),       cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_generator),    cmocka_unit_test(test_random_spans),
+        cmocka_unit_test(test_random_cells), cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
