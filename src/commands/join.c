@@ -189,7 +189,7 @@ static void join_live(struct fm_profile *into, int folder, const struct store *s
 
 /* What of a trace is not there. Its process is the last of the profile. */
 static void note_trace(struct fm_profile *into, const struct fm_trace_log_facts *facts,
-                       const struct fm_live_ending *ending)
+                       const struct fm_trace_pack *pack, const struct fm_live_ending *ending)
 {
     uint32_t process = (uint32_t)into->processes.len - 1;
     char text[256];
@@ -204,6 +204,11 @@ static void note_trace(struct fm_profile *into, const struct fm_trace_log_facts 
             facts->failed || !ending->end_ns
                 ? "events that are missing in the trace: nobody wrote them down any more"
                 : "events that are missing in the trace: there was no room for them");
+    uint64_t waited_ns = fm_trace_pack_length_ns(pack, facts->waited_ticks);
+    if (waited_ns >= 1000000)
+        fm_profile_note(
+            into, process, "waited", waited_ns / 1000000,
+            "ms that threads stood still, all in all, until there was room in the trace");
     if (facts->missing)
         fm_profile_note(into, process, "damaged", facts->missing,
                         "pieces of the trace that are missing or make no sense");
@@ -222,12 +227,13 @@ static void join_traced(struct fm_profile *into, const char *path, int folder,
     struct fm_live_trace trace = { 0 };
     if (log && fm_trace_log_pack(log)) {
         facts = fm_trace_log_facts(log);
-        trace = (struct fm_live_trace){ fm_trace_log_pack(log), fm_trace_log_packed(log) };
+        trace = (struct fm_live_trace){ fm_trace_log_pack(log), fm_trace_log_packed(log),
+                                        fm_trace_watch_window_ns(traces) };
         ending->trace = &trace;
     }
     join_live(into, folder, s, ending);
     if (ending->trace && into->processes.len > before)
-        note_trace(into, &facts, ending);
+        note_trace(into, &facts, trace.pack, ending);
     fm_trace_log_free(own);
 }
 

@@ -301,8 +301,9 @@ def test_what_is_dropped_is_said(tmp_path):
     lost, = notes(tmp_path / "o.fathom")
     assert lost["kind"] == "lost" and "there was no room" in lost["text"]
     calls = recordings.one(tmp_path / "o.fathom", "call")["calls"]
-    # One gap: as many calls as returns are missing, but for those at its ends.
-    assert 0 < calls < CALLS and abs(calls + lost["count"] / 2 - CALLS) <= 2
+    # As many calls as returns are missing, but for those at the ends of a gap; the end of the program, which calls a few
+    # other functions, may be missing as well.
+    assert 0 < calls < CALLS and -2 <= calls + lost["count"] / 2 - CALLS <= 1000
 
 
 @pytest.fixture
@@ -362,3 +363,39 @@ def test_merged_recordings(tmp_path):
         assert recordings.one(whole, f"call{number}")["calls"] == number * 1000
     assert notes(whole) == []
     assert whole.stat().st_size > 1000
+
+
+def stored(path, kind):
+    """The sizes of the blocks of that type in a .fathom file (docs/format.md)."""
+    data, at, sizes = path.read_bytes(), 16, []
+    while at < len(data):
+        _, found, _, size = struct.unpack_from("<IHHI", data, at)
+        sizes += [size] * (found == kind)
+        at += 24 + size
+    return sizes
+
+
+EVENTS = 34
+
+
+def test_only_the_last_of_a_long_run(tmp_path, own_run_folders):
+    """What is older than the window is given back while the program runs; tables have all of it."""
+    code = ("import glob, os, sys, time\n"
+            "def early(): pass\n"
+            "def late(): pass\n"
+            "for _ in range(200_000): early()\n"
+            "packed = ''\n"
+            "while sys.argv[1:] and not (packed and open(packed, 'rb').read(1 << 16).count(0) > 1 << 15):\n"
+            "    time.sleep(0.01)\n"
+            "    found = glob.glob(f\"{os.environ['FATHOM_TMPDIR']}/*/{os.getpid()}.0.packed\")\n"
+            "    packed = found[0] if found else ''\n"
+            "for _ in range(1000): late()\n")
+    whole, window = tmp_path / "whole.fathom", tmp_path / "window.fathom"
+    assert trace("--no-c-calls", "-c", code, python=NEWEST, output=whole).returncode == 0
+    done = trace("--no-c-calls", "--window", "100ms", "-c", code, "wait", python=NEWEST, output=window)
+    assert (done.returncode, done.stderr) == (0, "")
+    for path in (whole, window):
+        assert recordings.one(path, "early")["calls"] == 200_000
+        assert recordings.one(path, "late")["calls"] == 1000
+    assert sum(stored(window, EVENTS)) < sum(stored(whole, EVENTS)) / 2
+    assert notes(whole, "window") == [] and len(notes(window, "window")) == 1

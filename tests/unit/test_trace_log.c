@@ -304,7 +304,7 @@ static void test_watch(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     path_in(&p, from, FM_TRACE_SUFFIX);
     sprintf(to, "%s/%d.3" FM_TRACE_SUFFIX, p.folder, pid);
-    struct fm_trace_watch *w = fm_trace_watch_new(p.folder);
+    struct fm_trace_watch *w = fm_trace_watch_new(p.folder, 0);
     assert_non_null(w);
     assert_int_equal(rename(from, to), 0);
     fm_trace_watch_hold(w);

@@ -227,7 +227,8 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
     if (run->options.sample && fm_run_samples_start(&run->samples, &run->options.sampling,
                                                     run->spawn.pid, &run->folder, &late) < 0)
         fm_clean_say(stderr, "fathom run: %s; the program runs without being sampled", late.text);
-    if (run->options.trace.on && !(run->traces = fm_trace_watch_new(run->folder.path)))
+    if (run->options.trace.on &&
+        !(run->traces = fm_trace_watch_new(run->folder.path, run->options.trace.window_ns)))
         fm_clean_say(stderr, "fathom run: no thread can be started that keeps the trace");
     run->memory = fm_run_curve_start(&run->options, &run->folder, run->spawn.pid);
     run->samples.memory = run->memory;

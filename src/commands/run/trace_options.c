@@ -32,7 +32,7 @@ static int take_depth(struct fm_run_trace *trace, const char *value)
 }
 
 /* A number with its unit: a bare one could be anything. */
-static int take_duration(struct fm_run_trace *trace, const char *value)
+static int take_time(const char *option, const char *value, uint64_t *ns)
 {
     static const struct {
         const char *unit;
@@ -45,10 +45,10 @@ static int take_duration(struct fm_run_trace *trace, const char *value)
         if (strcmp(end, units[i].unit) != 0 || !isfinite(number) || seconds < 1e-9 ||
             seconds > MIN_MOST_S)
             continue;
-        trace->min_ns = (uint64_t)llround(seconds * 1e9);
+        *ns = (uint64_t)llround(seconds * 1e9);
         return -1;
     }
-    return fm_verb_usage("run", "--min-duration needs a time with its unit, as 10us, 1.5ms or 2s");
+    return fm_verb_usage("run", "%s needs a time with its unit, as 10us, 1.5ms or 2s", option);
 }
 
 static int add_pattern(char *patterns, size_t size, const char *option, const char *pattern)
@@ -74,7 +74,9 @@ int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
     if (fm_option_value("--max-depth", words, at, &value))
         return take_depth(trace, value);
     if (fm_option_value("--min-duration", words, at, &value))
-        return take_duration(trace, value);
+        return take_time("--min-duration", value, &trace->min_ns);
+    if (fm_option_value("--window", words, at, &value))
+        return take_time("--window", value, &trace->window_ns);
     if (fm_option_value("--include", words, at, &value))
         return add_pattern(trace->include, sizeof trace->include, "--include", value);
     if (fm_option_value("--exclude", words, at, &value))
@@ -87,6 +89,7 @@ int fm_run_trace_check(const struct fm_run_trace *trace)
     const char *option = trace->chosen      ? "--on-full"
                          : trace->max_depth ? "--max-depth"
                          : trace->min_ns    ? "--min-duration"
+                         : trace->window_ns ? "--window"
                          : *trace->include  ? "--include"
                          : *trace->exclude  ? "--exclude"
                                             : NULL;

@@ -15,6 +15,7 @@ struct fm_run_trace {
     bool drops;         /* --on-full drop: events are lost rather than waiting for room */
     bool chosen;        /* --on-full was given */
     uint32_t max_depth; /* deeper calls are left out; 0: none */
+    uint64_t window_ns; /* only the last so much of the timeline is kept; 0: all of it */
     uint64_t min_ns;    /* shorter calls are left out; 0: none */
     char include[1024]; /* patterns separated by commas, as those of --lines; "": everything */
     char exclude[1024];
@@ -28,6 +29,8 @@ struct fm_run_trace {
     "                  or drop (calls are lost, counted and marked)\n" \
     "  --max-depth N   with --trace: only calls with fewer than N others around them\n" \
     "  --min-duration TIME   with --trace: only calls that took so long; 10us, 1.5ms, 2s\n" \
+    "  --window TIME   with --trace: keep only the last so much of the timeline, however long it runs;\n" \
+    "                  --flush-signal writes it at any time. Tables have the whole run\n" \
     "  --include PATTERN, --exclude PATTERN   with --trace: only these functions, or not these: a\n" \
     "                  function, class, module or file name or glob, mine or all; may be repeated.\n" \
     "                  The time of a call that is left out is its caller's\n"

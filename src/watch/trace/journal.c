@@ -1,6 +1,7 @@
 /* What was taken and is not packed yet; see journal.h. */
 #include "watch/trace/journal.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -39,8 +40,11 @@ bool fm_journal_add(struct fm_journal *journal, const struct fm_journal_entry *e
     size_t bytes = sizeof *entry + entry->count * sizeof *words;
     struct iovec parts[] = { { (void *)entry, sizeof *entry },
                              { (void *)words, entry->count * sizeof *words } };
-    if (pwritev(journal->fd, parts, 2, (off_t)journal->bytes) != (ssize_t)bytes)
+    ssize_t done = pwritev(journal->fd, parts, 2, (off_t)journal->bytes);
+    if (done != (ssize_t)bytes) {
+        errno = done < 0 ? errno : ENOSPC; /* there was room for a part */
         return false;
+    }
     journal->bytes += bytes;
     return true;
 }

@@ -1,6 +1,7 @@
 /* The trace of a process, by position; see trace_file.h. */
 #include "watch/trace/trace_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -19,7 +20,10 @@ static bool read_all(int fd, void *into, size_t bytes, off_t at)
 
 static bool write_all(int fd, const void *from, size_t bytes, off_t at)
 {
-    return pwrite(fd, from, bytes, at) == (ssize_t)bytes;
+    ssize_t done = pwrite(fd, from, bytes, at);
+    if (done >= 0 && done < (ssize_t)bytes)
+        errno = ENOSPC;
+    return done == (ssize_t)bytes;
 }
 
 bool fm_trace_file_header(const struct fm_trace_file *file, struct fm_trace_header *header)

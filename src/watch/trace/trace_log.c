@@ -37,6 +37,11 @@ struct fm_trace_log *fm_trace_log_new(const char *folder, pid_t pid, unsigned nu
     return log;
 }
 
+void fm_trace_log_forget(struct fm_trace_log *log, uint64_t window_ns)
+{
+    log->window.ns = window_ns;
+}
+
 void fm_trace_log_free(struct fm_trace_log *log)
 {
     if (!log)
@@ -49,6 +54,7 @@ void fm_trace_log_free(struct fm_trace_log *log)
         close(log->packed);
     fm_trace_pack_free(log->pack);
     fm_map_release(&log->next);
+    fm_trace_window_release(&log->window);
     free(log->folder);
     free(log);
 }
@@ -75,8 +81,11 @@ static void fail(struct fm_trace_log *log, int errnum)
 void fm_trace_log_sink(void *context, uint16_t type, const void *payload, size_t bytes)
 {
     struct fm_trace_log *log = context;
+    uint64_t at = log->writer.bytes;
     if (!log->failed && fm_writer_block(&log->writer, type, payload, bytes) < 0)
         fail(log, -log->writer.failed);
+    else if (!log->failed)
+        fm_trace_window_add(&log->window, type, at, log->writer.bytes);
 }
 
 /* The clocks of the process, as its own store has them. */
@@ -143,7 +152,8 @@ void fm_trace_log_give(struct fm_trace_log *log, const struct fm_journal_entry *
         fm_trace_pack_thread_end(log->pack, entry->thread);
 }
 
-/* Into the journal first, then back to the process, then into the packer. */
+/* Into the journal first, then back to the process, then into the packer; when that cannot be written any
+ * more, at least into the tree. */
 static void take(struct fm_trace_log *log, uint32_t chunk)
 {
     const struct fm_trace_chunk *c = &log->file.chunks[chunk];
@@ -154,12 +164,13 @@ static void take(struct fm_trace_log *log, uint32_t chunk)
                                       .ticks = c->ticks,
                                       .ns = c->ns };
     entry.count = (uint32_t)fm_trace_file_read(&log->file, chunk, log->words);
-    if (!log->reads && !fm_journal_add(&log->journal, &entry, log->words))
+    bool writes = !log->reads && !log->failed;
+    if (writes && !fm_journal_add(&log->journal, &entry, log->words))
         fail(log, errno);
-    if (!log->reads && !fm_trace_file_free(&log->file, chunk))
+    if (writes && !fm_trace_file_free(&log->file, chunk))
         fail(log, errno);
     fm_trace_log_give(log, &entry);
-    if (!log->reads && log->journal.bytes >= FM_JOURNAL_BYTES)
+    if (writes && log->journal.bytes >= FM_JOURNAL_BYTES)
         fm_trace_log_commit(log);
 }
 
@@ -198,13 +209,13 @@ static size_t take_some(struct fm_trace_log *log, bool all, size_t most)
 {
     struct chunk_place places[FM_TRACE_CHUNKS];
     size_t count = find_places(log, all, places), taken = 0;
-    for (size_t i = 0; i < count && taken < most && !log->failed; i++) {
+    for (size_t i = 0; i < count && taken < most && (all || !log->failed); i++) {
         const uint32_t *known = fm_map_find(&log->next, places[i].thread);
         uint64_t next = known ? *known : log->goes_on ? places[i].sequence : 0;
         if (places[i].sequence > next && !all)
             continue;
         if (places[i].sequence < next) { /* taken already, by who was killed then; or rubbish */
-            if (!log->reads && !fm_trace_file_free(&log->file, places[i].chunk))
+            if (!log->reads && !log->failed && !fm_trace_file_free(&log->file, places[i].chunk))
                 fail(log, errno);
             continue;
         }
@@ -217,7 +228,13 @@ static size_t take_some(struct fm_trace_log *log, bool all, size_t most)
 
 bool fm_trace_log_drain(struct fm_trace_log *log)
 {
-    if (log->ended || log->failed || !begin(log) || !fm_trace_file_has_news(&log->file))
+    if (log->ended || log->failed || !begin(log))
+        return false;
+    if (fm_trace_window_is_due(&log->window)) {
+        fm_trace_log_commit(log);
+        fm_trace_window_forget(&log->window, log->packed);
+    }
+    if (!fm_trace_file_has_news(&log->file))
         return false;
     size_t taken = take_some(log, false, AT_ONCE);
     if (taken == AT_ONCE)

@@ -23,6 +23,9 @@ struct fm_trace_log;
 /* Of the trace PID.N.trace in the folder of the run. */
 struct fm_trace_log *fm_trace_log_new(const char *folder, pid_t pid, unsigned number);
 
+/* Keep only the last so much of the blocks, give or take a quarter; 0: all. Before anything is packed. */
+void fm_trace_log_forget(struct fm_trace_log *log, uint64_t window_ns);
+
 /* Nobody empties chunks any more, if the process still runs. NULL: nothing. */
 void fm_trace_log_free(struct fm_trace_log *log);
 

@@ -9,6 +9,7 @@
 #include "watch/trace/journal.h"
 #include "watch/trace/trace_file.h"
 #include "watch/trace/trace_log.h"
+#include "watch/trace/window.h"
 
 struct fm_trace_log {
     char *folder;
@@ -24,6 +25,7 @@ struct fm_trace_log {
     struct fm_trace_file file;
     struct fm_trace_pack *pack; /* NULL until the trace is there */
     struct fm_map next;         /* thread → sequence of its next chunk */
+    struct fm_trace_window window;
     uint64_t missing, lost, waited_ticks;
     uint16_t words[FM_TRACE_CHUNK_BYTES / sizeof(uint16_t)];
 };

@@ -32,6 +32,7 @@ struct traced {
 
 struct fm_trace_watch {
     char *folder;
+    uint64_t window_ns;
     int inotify, stop; /* stop: an eventfd */
     pthread_t thread;
     pthread_mutex_t lock; /* of all that follows */
@@ -86,6 +87,7 @@ static void see(struct fm_trace_watch *w, const char *name)
         return;
     struct traced t = { .pid = pid, .number = number, .pidfd = watch_process(pid) };
     t.log = fm_trace_log_new(w->folder, pid, number);
+    fm_trace_log_forget(t.log, w->window_ns);
     end_older(w, pid, number);
     fm_vec_push(&w->list, t);
 }
@@ -200,10 +202,16 @@ static bool start(struct fm_trace_watch *w)
     return w->started;
 }
 
-struct fm_trace_watch *fm_trace_watch_new(const char *folder)
+uint64_t fm_trace_watch_window_ns(const struct fm_trace_watch *w)
+{
+    return w ? w->window_ns : 0;
+}
+
+struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns)
 {
     struct fm_trace_watch *w = fm_calloc(1, sizeof *w);
     w->folder = fm_strdup(folder);
+    w->window_ns = window_ns;
     pthread_mutex_init(&w->lock, NULL);
     w->stop = eventfd(0, EFD_CLOEXEC);
     w->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -14,8 +14,9 @@
 
 struct fm_trace_watch;
 
-/* NULL if there can be no thread. */
-struct fm_trace_watch *fm_trace_watch_new(const char *folder);
+/* NULL if there can be no thread. `window_ns`: only the last so much of the blocks is kept; 0: all. */
+struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns);
+uint64_t fm_trace_watch_window_ns(const struct fm_trace_watch *w);
 
 /* Let all that was taken so far be in the folder, and change nothing there until fm_trace_watch_go_on(). */
 void fm_trace_watch_hold(struct fm_trace_watch *w);

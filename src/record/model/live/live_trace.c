@@ -109,6 +109,7 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
                       const uint32_t *threads)
 {
     size_t count;
+    uint64_t last_ns = 0;
     const struct fm_trace_thread *traced = fm_trace_pack_threads(from->pack, &count);
     struct fm_trace trace = { .process = l->process_id };
     trace.source = from->packed >= 0 ? fm_trace_source_file(from->packed) : NULL;
@@ -124,6 +125,10 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
     const uint8_t *region_names = fm_trace_pack_region_names(from->pack, &name_count);
     fm_trace_add_regions(l->p, &trace, region_names, name_count);
     for (size_t i = 0; i < count; i++) {
+        uint64_t ns = fm_trace_pack_instant_ns(from->pack, traced[i].last_ticks);
+        last_ns = ns > last_ns ? ns : last_ns;
+    }
+    for (size_t i = 0; i < count; i++) {
         struct fm_trace_stream stream = {
             .number = traced[i].thread,
             .thread = threads[i],
@@ -133,8 +138,14 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
             .events = traced[i].events,
             .lost = traced[i].lost,
         };
+        if (from->window_ns && last_ns - stream.begin_ns > from->window_ns)
+            stream.begin_ns = last_ns - from->window_ns < stream.end_ns ? last_ns - from->window_ns
+                                                                        : stream.end_ns;
         fm_vec_push(&trace.streams, stream);
     }
+    if (from->window_ns)
+        fm_profile_note(l->p, l->process_id, "window", 1,
+                        "the timeline has the end of the run alone; tables have the whole");
     find_blocks(&trace, from->packed);
     fm_vec_push(&l->p->traces.list, trace);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/run_config.h"
 #include "watch/os/path.h"
 #include "watch/os/run/folder.h"
 
@@ -56,7 +57,7 @@ static bool is_known(const char *name)
 {
     static const char *const own[] = { "run.fathom", "samples.fathom" };
     static const char *const others[] = { FM_FOLDER_MORE_LINK, "libfathom_preload.so",
-                                          "libfathom_heap.so", "together" };
+                                          "libfathom_heap.so", "together", FM_RUN_REGIONS_FILE };
     long pid;
     for (size_t i = 0; i < FM_COUNT(own); i++)
         if (begins_with(name, own[i]) &&
