@@ -109,33 +109,55 @@ static void end_collection(struct fm_trace_pack *pack, struct fm_stream *s,
 
 /* ---- spans that need not nest ---- */
 
-static void begin_async(struct fm_trace_pack *pack, const struct fm_word *word, uint64_t ticks)
+/* The span of a token that has begun, or (chunks of another thread may come first) has ended; NULL: neither. */
+static struct fm_async_span *find_async(struct fm_trace_pack *pack, uint32_t token, bool ended)
 {
-    struct fm_async_span span = { name_of(pack, word, 0), fm_word_u32(word, 2), ticks };
+    for (size_t i = pack->async.len; i; i--)
+        if (pack->async.data[i - 1].token == token && pack->async.data[i - 1].ended == ended)
+            return &pack->async.data[i - 1];
+    return NULL;
+}
+
+static void keep_async(struct fm_trace_pack *pack, struct fm_async_span span)
+{
     if (pack->async.len < ASYNC_MAX)
         fm_vec_push(&pack->async, span);
     else
         pack->broken++;
 }
 
+static void mark_async(struct fm_trace_pack *pack, struct fm_stream *s, struct fm_async_span *span,
+                       uint32_t name, uint64_t begin, uint64_t end)
+{
+    struct fm_trace_mark mark = { .begin = begin < end ? begin : end,
+                                  .end = end,
+                                  .kind = FM_MARK_REGION,
+                                  .name = name,
+                                  .value = span->token };
+    *span = pack->async.data[--pack->async.len];
+    fm_pack_mark(s, &mark);
+}
+
+static void begin_async(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                        uint64_t ticks)
+{
+    uint32_t name = name_of(pack, word, 0), token = fm_word_u32(word, 2);
+    struct fm_async_span *span = find_async(pack, token, true);
+    if (span)
+        mark_async(pack, s, span, name, ticks, span->ticks);
+    else
+        keep_async(pack, (struct fm_async_span){ name, token, ticks, false });
+}
+
 static void end_async(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
                       uint64_t ticks)
 {
     uint32_t token = fm_word_u32(word, 0);
-    for (size_t i = pack->async.len; i; i--) {
-        struct fm_async_span *span = &pack->async.data[i - 1];
-        if (span->token != token)
-            continue;
-        struct fm_trace_mark mark = { .begin = span->begin < ticks ? span->begin : ticks,
-                                      .end = ticks,
-                                      .kind = FM_MARK_REGION,
-                                      .name = span->name,
-                                      .value = token };
-        *span = pack->async.data[--pack->async.len];
-        fm_pack_mark(s, &mark);
-        return;
-    }
-    pack->broken++;
+    struct fm_async_span *span = find_async(pack, token, false);
+    if (span)
+        mark_async(pack, s, span, span->name, span->ticks, ticks);
+    else
+        keep_async(pack, (struct fm_async_span){ 0, token, ticks, true });
 }
 
 /* ---- tasks ---- */
@@ -318,7 +340,7 @@ void fm_pack_escape(struct fm_trace_pack *pack, struct fm_stream *s, const struc
         return;
     switch (word->escape) {
     case FM_TRACE_ASYNC_BEGIN:
-        begin_async(pack, word, ticks);
+        begin_async(pack, s, word, ticks);
         break;
     case FM_TRACE_ASYNC_END:
         end_async(pack, s, word, ticks);

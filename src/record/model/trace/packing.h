@@ -73,7 +73,8 @@ struct fm_stream {
 
 struct fm_async_span {
     uint32_t name, token;
-    uint64_t begin;
+    uint64_t ticks; /* of its begin; of its end if that came first */
+    bool ended;
 };
 
 struct fm_trace_pack {

@@ -16,6 +16,7 @@
 #include <structmember.h>
 
 #include "target/agent/regions/regions.h"
+#include "target/agent/regions/traced.h"
 
 #define STOCK        16   /* used objects that are kept */
 #define LONGEST_KEPT 4096 /* characters of their names */
@@ -27,6 +28,7 @@ struct region_object {
 #endif
     PyObject *name;               /* str */
     struct fm_region_name *known; /* … as regions know it; NULL before it was first entered */
+    PyObject *values;             /* what it was given by keyword, for a trace; or NULL */
 };
 
 /* Each keeps its name, and is of the one type: most are made again with the same name at once. */
@@ -53,6 +55,7 @@ static PyObject *make_new(PyTypeObject *type, PyObject *name)
 #endif
     self->name = Py_NewRef(name);
     self->known = NULL;
+    self->values = NULL;
     return (PyObject *)self;
 }
 
@@ -85,8 +88,12 @@ static PyObject *region_make(PyObject *type, PyObject *const *args, size_t flagg
                              PyObject *keywords)
 {
     Py_ssize_t count = PyVectorcall_NARGS(flagged);
-    if (__builtin_expect(count == 1 && PyUnicode_Check(args[0]), 1))
-        return make((PyTypeObject *)type, args[0]);
+    if (__builtin_expect(count == 1 && PyUnicode_Check(args[0]), 1)) {
+        PyObject *self = make((PyTypeObject *)type, args[0]);
+        if (__builtin_expect(keywords && fm_trace_on() && self, 0))
+            ((struct region_object *)self)->values = fm_region_values(args + 1, keywords);
+        return self;
+    }
     if (count == 1)
         return refuse_name(args[0]);
     if (count == 0 && keywords)
@@ -102,6 +109,7 @@ static void region_free(struct region_object *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject *name = self->name;
+    Py_XDECREF(self->values);
     PyObject_Free(self);
     Py_DECREF(name);
     Py_DECREF(type);
@@ -111,7 +119,7 @@ static void region_dealloc(struct region_object *self)
 {
     if (__builtin_expect(!stock.count, 0))
         stock.type = Py_TYPE(self);
-    if (__builtin_expect(stock.count < STOCK && stock.type == Py_TYPE(self) &&
+    if (__builtin_expect(stock.count < STOCK && stock.type == Py_TYPE(self) && !self->values &&
                              PyUnicode_GET_LENGTH(self->name) <= LONGEST_KEPT,
                          1))
         stock.objects[stock.count++] = self;
@@ -121,10 +129,17 @@ static void region_dealloc(struct region_object *self)
 
 /* ---- entering and leaving ---------------------------------------------------------------- */
 
+static void enter_recorded(struct region_object *self)
+{
+    fm_regions_enter(self, self->name, &self->known);
+    if (__builtin_expect(self->values != NULL, 0))
+        fm_region_traced_values(self->values);
+}
+
 static inline PyObject *enter(struct region_object *self)
 {
     if (__builtin_expect(fm_regions_recorded, 0))
-        fm_regions_enter(self, self->name, &self->known);
+        enter_recorded(self);
     return Py_NewRef((PyObject *)self);
 }
 

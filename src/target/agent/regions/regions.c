@@ -14,21 +14,17 @@
 #include "target/agent/lines/line_memory.h"
 #include "target/agent/regions/alone.h"
 #include "target/agent/regions/c_regions.h"
+#include "target/agent/regions/records.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/sampled_run.h"
+#include "target/agent/regions/traced.h"
 #include "target/agent/regions/visits.h"
 #include "target/agent/start.h"
-#include "target/agent/table.h"
-
-#define MOST_REGIONS 50000u /* names made of numbers must not fill the memory */
 
 static struct {
     uint32_t era; /* of the store that all this is in */
-    uint32_t region_count, meter_count;
-    struct fm_agent_table by_name;           /* hash of name and parent → record */
-    struct fm_region_record *first, *newest; /* all of them */
-    struct fm_region_record *more;           /* for all that have no record of their own, or NULL */
-    struct fm_region_thread *ended;          /* atomic: threads put themselves here */
+    uint32_t meter_count;
+    struct fm_region_thread *ended; /* atomic: threads put themselves here */
     pthread_key_t ending;
     bool has_key;
 } regions;
@@ -68,9 +64,8 @@ static struct fm_region_thread *take_ended(void)
 /* What was known is of another store: that of the parent, after a fork. */
 static void forget(uint32_t era)
 {
-    fm_agent_table_release(&regions.by_name);
-    regions.region_count = regions.meter_count = 0;
-    regions.first = regions.newest = regions.more = NULL;
+    fm_region_records_forget();
+    regions.meter_count = 0;
     regions.ended = NULL;
     fm_visits_forget();
     regions.era = era;
@@ -153,7 +148,7 @@ struct fm_collector *fm_regions_collector(void)
 
 const struct fm_region_record *fm_regions_first(void)
 {
-    return collector && regions.era == collector->era ? regions.first : NULL;
+    return collector && regions.era == collector->era ? fm_region_records_first() : NULL;
 }
 
 void fm_regions_begin_run(void)
@@ -189,67 +184,6 @@ int fm_regions_count(void)
     return 0;
 }
 
-/* ---- records ----------------------------------------------------------------------------- */
-
-static struct fm_region_record *define(struct fm_collector *c, struct fm_region_record *around,
-                                       const struct fm_region_name *name)
-{
-    uint64_t numbers[2] = { regions.region_count + 1, around ? around->live->id : 0 };
-    struct fm_store_text text = { name->text, name->len };
-    struct fm_region_record *record = fm_regions_alloc(sizeof *record);
-    if (!record || !fm_store_define(&c->store, FM_LIVE_DEF_REGION, numbers, 2, &text, 1))
-        return NULL;
-    *record = (struct fm_region_record){
-        .live = fm_store_record(&c->store, FM_LIVE_REGIONS, sizeof *record->live),
-        .around = around,
-        .name = name,
-    };
-    if (!record->live)
-        return NULL;
-    record->live->id = ++regions.region_count;
-    record->live->min_ticks = UINT64_MAX;
-    *(regions.newest ? &regions.newest->next : &regions.first) = record;
-    regions.newest = record;
-    return record;
-}
-
-/* One record for all that have none of their own. */
-static struct fm_region_record *define_more(struct fm_collector *c)
-{
-    struct fm_region_name *name = fm_region_name_find(FM_REGION_MORE, strlen(FM_REGION_MORE));
-    c->store.header->lost[FM_LIVE_LOST_REGIONS]++;
-    if (!regions.more && name)
-        regions.more = define(c, NULL, name);
-    return regions.more;
-}
-
-static struct fm_region_record *look_up(struct fm_collector *c, struct fm_region_record *around,
-                                        struct fm_region_name *name)
-{
-    uint64_t key = fm_mix64(name->hash ^ (around ? around->live->id : 0)) | 1;
-    struct fm_region_record *record = fm_agent_table_find(&regions.by_name, key);
-    if (record)
-        return record;
-    if (regions.region_count < MOST_REGIONS)
-        record = define(c, around, name);
-    if (record && fm_agent_table_set(&regions.by_name, key, record))
-        return record;
-    return define_more(c);
-}
-
-/* The record of a name below another region, or NULL; NULL if there is no memory. */
-static inline struct fm_region_record *find(struct fm_collector *c, struct fm_region_record *around,
-                                            struct fm_region_name *name)
-{
-    if (__builtin_expect(name->era == regions.era && name->below == around && name->here, 1))
-        return name->here;
-    struct fm_region_record *record = look_up(c, around, name);
-    name->era = regions.era;
-    name->below = around;
-    name->here = record == regions.more ? NULL : record;
-    return record;
-}
-
 /* ---- what the program does --------------------------------------------------------------- */
 
 /* The visit of that name that runs in the thread, or NULL. */
@@ -264,7 +198,7 @@ static const struct fm_region_visit *around(const struct fm_region_thread *t,
 
 /* A visit of a region that has just been entered, without a time yet; NULL: it is counted as lost. */
 static inline struct fm_region_visit *visit(struct fm_collector *c, struct fm_region_record *region,
-                                            const struct fm_region_name *name)
+                                            struct fm_region_name *name)
 {
     struct fm_region_visit *v = region ? fm_visit_new(&c->store) : NULL;
     if (region)
@@ -284,7 +218,7 @@ static inline void begin(struct fm_collector *c, struct fm_region_thread *t, con
     struct fm_region_visit *caller = t->newest;
     const struct fm_region_visit *outer = around(t, name);
     struct fm_region_record *region =
-        outer ? outer->region : find(c, caller ? caller->region : NULL, name);
+        outer ? outer->region : fm_region_record_find(c, caller ? caller->region : NULL, name);
     struct fm_region_visit *v = visit(c, region, name);
     if (!v)
         return;
@@ -303,7 +237,7 @@ static inline void begin(struct fm_collector *c, struct fm_region_thread *t, con
         __atomic_store_n(&v->live->state, FM_LIVE_VISIT_RUNS, __ATOMIC_RELEASE);
 }
 
-/* … when something is new: the store, the thread, the name, the code that enters. */
+/* … when something is new: the store, the thread, the name, the code that enters; or there is a trace. */
 static __attribute__((noinline)) void enter_first(const void *owner, PyObject *text,
                                                   struct fm_region_name **known)
 {
@@ -315,6 +249,8 @@ static __attribute__((noinline)) void enter_first(const void *owner, PyObject *t
     if (t)
         begin(c, t, owner, name, frame);
     fm_regions_release();
+    if (t && fm_trace_on())
+        fm_trace_region_begin(fm_region_traced_name(name));
     errno = saved_errno;
 }
 
@@ -328,7 +264,8 @@ void fm_regions_enter(const void *owner, PyObject *text, struct fm_region_name *
 {
     struct fm_region_thread *t = this_thread;
     struct fm_collector *c = collector;
-    if (__builtin_expect(!*known || !is_current(c, t) || !fm_region_frames_is_plain(), 0)) {
+    if (__builtin_expect(
+            !*known || !is_current(c, t) || !fm_region_frames_is_plain() || fm_trace_on(), 0)) {
         enter_first(owner, text, known);
         return;
     }
@@ -350,22 +287,28 @@ static struct fm_region_visit *entered_by(const void *owner, struct fm_region_th
     return NULL;
 }
 
-static void leave(const void *owner, struct fm_collector *c, uint64_t now)
+/* The name of what was left, or NULL. */
+static struct fm_region_name *leave(const void *owner, struct fm_collector *c, uint64_t now)
 {
     struct fm_region_thread *t = c ? thread_now(c) : NULL;
     struct fm_region_visit *v = t ? entered_by(owner, t) : NULL;
-    if (v && !v->thread)
+    if (!v)
+        return NULL;
+    if (!v->thread)
         fm_visit_go_on(v, t, now);
-    if (v)
-        fm_visit_end(v, now);
+    struct fm_region_name *name = v->name;
+    fm_visit_end(v, now);
+    return name;
 }
 
 static __attribute__((noinline)) void leave_other(const void *owner, uint64_t now)
 {
     int saved_errno = errno;
     struct fm_collector *c = hold();
-    leave(owner, c, now);
+    struct fm_region_name *name = leave(owner, c, now);
     fm_regions_release();
+    if (fm_trace_on())
+        fm_trace_region_end(fm_region_traced_name(name));
     errno = saved_errno;
 }
 
@@ -373,7 +316,9 @@ void fm_regions_leave(const void *owner)
 {
     uint64_t now = fm_clock_ticks();
     struct fm_region_thread *t = this_thread;
-    if (__builtin_expect(!is_current(collector, t) || !t->newest || t->newest->owner != owner, 0)) {
+    if (__builtin_expect(!is_current(collector, t) || !t->newest || t->newest->owner != owner ||
+                             fm_trace_on(),
+                         0)) {
         leave_other(owner, now);
         return;
     }
@@ -420,6 +365,8 @@ void fm_regions_enter_c(const char *text, bool has_gil)
     if (t)
         begin(c, t, &by_c, name, NULL);
     release_for_c(has_gil, held);
+    if (t && has_gil && fm_trace_on())
+        fm_trace_region_begin(fm_region_traced_name(name));
     errno = saved_errno;
 }
 
@@ -429,8 +376,10 @@ void fm_regions_leave_c(bool has_gil)
     int saved_errno = errno;
     bool held;
     struct fm_collector *c = hold_for_c(has_gil, &held);
-    leave(&by_c, c, now);
+    struct fm_region_name *name = leave(&by_c, c, now);
     release_for_c(has_gil, held);
+    if (has_gil && fm_trace_on())
+        fm_trace_region_end(fm_region_traced_name(name));
     errno = saved_errno;
 }
 
@@ -439,10 +388,11 @@ void fm_regions_leave_c(bool has_gil)
 static struct fm_region_token open_visit(struct fm_collector *c, struct fm_region_name *name)
 {
     struct fm_region_thread *t = thread_now(c);
-    struct fm_region_visit *v = visit(c, find(c, NULL, name), name);
+    struct fm_region_visit *v = visit(c, fm_region_record_find(c, NULL, name), name);
     if (!v)
         return (struct fm_region_token){ 0 };
     v->inner = false;
+    v->trace = 0;
     v->older = v->newer = NULL;
     *v->live = (struct fm_live_visit){ .region = v->region->live->id,
                                        .tid = t ? t->tid : 0,
@@ -461,14 +411,21 @@ struct fm_region_token fm_regions_open(PyObject *text)
     if (c && name)
         token = open_visit(c, name);
     fm_regions_release();
+    if (token.visit && fm_trace_on())
+        token.visit->trace = fm_trace_async_begin(fm_region_traced_name(name));
     errno = saved_errno;
     return token;
 }
 
-static void close_visit(const struct fm_collector *c, struct fm_region_token token, uint64_t now)
+/* Its token of the trace, or 0. */
+static uint32_t close_visit(const struct fm_collector *c, struct fm_region_token token,
+                            uint64_t now)
 {
-    if (c && token.visit && token.era == regions.era && token.visit->serial == token.serial)
-        fm_visit_end(token.visit, now);
+    if (!c || !token.visit || token.era != regions.era || token.visit->serial != token.serial)
+        return 0;
+    uint32_t trace = token.visit->trace;
+    fm_visit_end(token.visit, now);
+    return trace;
 }
 
 void fm_regions_close(struct fm_region_token token)
@@ -476,8 +433,10 @@ void fm_regions_close(struct fm_region_token token)
     uint64_t now = fm_clock_ticks();
     int saved_errno = errno;
     struct fm_collector *c = hold();
-    close_visit(c, token, now);
+    uint32_t trace = close_visit(c, token, now);
     fm_regions_release();
+    if (trace)
+        fm_trace_async_end(trace);
     errno = saved_errno;
 }
 
@@ -491,6 +450,8 @@ struct fm_region_token fm_regions_open_c(const char *text, bool has_gil)
     if (name)
         token = open_visit(c, name);
     release_for_c(has_gil, held);
+    if (token.visit && has_gil && fm_trace_on())
+        token.visit->trace = fm_trace_async_begin(fm_region_traced_name(name));
     errno = saved_errno;
     return token;
 }
@@ -501,8 +462,10 @@ void fm_regions_close_c(struct fm_region_token token, bool has_gil)
     int saved_errno = errno;
     bool held;
     struct fm_collector *c = hold_for_c(has_gil, &held);
-    close_visit(c, token, now);
+    uint32_t trace = close_visit(c, token, now);
     release_for_c(has_gil, held);
+    if (trace && has_gil)
+        fm_trace_async_end(trace);
     errno = saved_errno;
 }
 
@@ -510,22 +473,26 @@ void fm_regions_close_c(struct fm_region_token token, bool has_gil)
 
 void fm_regions_counter(PyObject *name, double value)
 {
-    (void)name, (void)value;
+    if (fm_trace_on())
+        fm_trace_counter(fm_region_traced_name(fm_region_name_of(name)), value);
 }
 
 void fm_regions_instant(PyObject *name)
 {
-    (void)name;
+    if (fm_trace_on())
+        fm_trace_instant(fm_region_traced_name(fm_region_name_of(name)));
 }
 
 void fm_regions_counter_c(const char *name, double value)
 {
-    (void)name, (void)value;
+    if (fm_trace_on())
+        fm_trace_counter(fm_trace_name(name, strlen(name)), value);
 }
 
 void fm_regions_instant_c(const char *name)
 {
-    (void)name;
+    if (fm_trace_on())
+        fm_trace_instant(fm_trace_name(name, strlen(name)));
 }
 
 /* ---- what generators do ------------------------------------------------------------------ */
@@ -537,6 +504,9 @@ void fm_regions_suspend(const void *frame)
     struct fm_collector *c = collector;
     if (!t || !c || c->forked || t->era != c->era)
         return;
+    for (struct fm_region_visit *v = fm_trace_on() ? t->newest : NULL; v; v = v->older)
+        if (v->frame == frame)
+            fm_trace_region_end(fm_region_traced_name(v->name));
     fm_regions_hold();
     for (struct fm_region_visit *v = t->newest, *older; v; v = older) {
         older = v->older;
@@ -544,6 +514,15 @@ void fm_regions_suspend(const void *frame)
             fm_visit_wait(v, now);
     }
     fm_regions_release();
+}
+
+/* The outermost first. They are the newest of their thread. */
+static void trace_resumed(const struct fm_region_visit *v, const void *frame)
+{
+    if (!v || v->frame != frame)
+        return;
+    trace_resumed(v->older, frame);
+    fm_trace_region_begin(fm_region_traced_name(v->name));
 }
 
 void fm_regions_resume(const void *frame)
@@ -560,5 +539,7 @@ void fm_regions_resume(const void *frame)
             fm_visit_go_on(v, t, now);
     }
     fm_regions_release();
+    if (t && fm_trace_on())
+        trace_resumed(t->newest, frame);
     errno = saved_errno;
 }

@@ -27,7 +27,7 @@ struct fm_region_record {
 struct fm_region_visit {
     struct fm_live_visit *live;
     struct fm_region_record *region;
-    const struct fm_region_name *name;
+    struct fm_region_name *name;
     const void *owner;
     const void *frame;               /* of the generator or coroutine that is in it, or NULL */
     bool inner;                      /* of a region that the thread is in already */
