@@ -120,11 +120,18 @@ static int serve(const struct view_request *q, const struct fm_contents *content
 static int view(const struct view_request *q, char *const *files)
 {
     struct fm_error err = FM_ERROR_INIT;
-    struct fm_contents contents = { 0 };
+    struct fm_contents contents = { .most_events = q->output ? FM_ONEFILE_EVENTS : UINT64_MAX };
     int status = open_files(files, &contents, &err);
     if (status == 0)
         status = q->output ? fm_onefile_write(&contents, q->output, q->force, &err)
                            : serve(q, &contents, &err);
+    for (size_t i = 0; status == 0 && i < contents.files.len; i++)
+        if (contents.files.data[i].left_out)
+            fprintf(stderr,
+                    "fathom view: single calls of %s are not in the report, only levels of detail: "
+                    "they would add %llu MB; `fathom view` without -o shows them\n",
+                    contents.files.data[i].name,
+                    (unsigned long long)contents.files.data[i].left_out / 1000000);
     fm_contents_release(&contents);
     return status < 0 ? fm_verb_fail("view", &err) : 0;
 }

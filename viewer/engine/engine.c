@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "record/model/file/file.h"
+#include "record/model/trace/timeline.h"
 #include "view.h"
 
 /* ---- metrics ---- */
@@ -104,6 +105,7 @@ static void recording_free(struct fm_recording *r)
 {
     if (!r)
         return;
+    fm_timeline_free(r->timeline);
     fm_profile_free(r->p);
     for (int k = 0; k < FM_MOMENT_COLUMNS; k++)
         free(r->earlier[k].data);
@@ -112,6 +114,7 @@ static void recording_free(struct fm_recording *r)
     free(r->thread_of);
     fm_links_release(&r->links);
     free(r->timeless);
+    free(r->bytes);
     free(r);
 }
 

@@ -105,6 +105,9 @@ struct fm_recording {
     bool estimated;        /* the tree was made of a table; its process and thread are inventions */
     uint32_t processes, threads, nodes;          /* that were really there */
     struct fm_column earlier[FM_MOMENT_COLUMNS]; /* what was alive at the earlier of two instants */
+    struct fm_timeline *timeline;                /* NULL until asked for, or if there is none */
+    bool timeline_asked;
+    void *bytes; /* of the file, if they are still needed */
 };
 
 struct fm_view;

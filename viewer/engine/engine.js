@@ -67,7 +67,25 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *   bytes: number[] }} ResidentAccount
  * @typedef {{ points: MemoryPoints, counts: HeapCount[], visits: RegionVisit[], regions: RegionInfo[],
  *   parts: string[], residents: ResidentAccount[] }} MemoryFacts
+ * @typedef {{ sampled: boolean, process: number, thread: number, begin: number, end: number, events: number,
+ *   lost: number, depth: number }} Lane
+ * @typedef {{ startNs: number, lengthNs: number, lanesInAll: number, lanes: Lane[] }} TimelineFacts
+ * @typedef {{ length: number, begin: Float64Array, end: Float64Array, func: Uint32Array, depth: Uint32Array,
+ *   longest: Float64Array, spans: Float64Array, covered: Uint32Array, flags: Uint32Array, state: Uint32Array,
+ *   truncated: boolean }} Cells
+ * @typedef {{ begin: number, end: number, kind: string, lane: number, name: string, func: number, count: number,
+ *   value: number, lowest: number, highest: number, other: number }} TimelineMark
+ * @typedef {{ begin: number, end: number, func: number, depth: number, flags: number, lane: number }} TimeSpan
+ * @typedef {{ calls: number, sum: number, min: number, max: number, longest: TimeSpan[],
+ *   buckets: { from: number, to: number, calls: number }[] }} Durations
  */
+
+/** What a cell says of itself. */
+export const CELL = { EXACT: 1, LOST: 2, ERROR: 4 };
+/** What a span says of itself. */
+export const SPAN = { BEGAN_BEFORE: 1, OPEN: 2, UNWOUND: 4, RESUMED: 8, YIELDED: 16, REGION: 32, COLLECTION: 64 };
+const markKinds = ["exception", "collection", "instant", "counter", "region", "lost", "task", "fork", "waited", "clock",
+  "await", "value"];
 
 export class Engine {
   /** @param {WebAssembly.Instance} instance */
@@ -225,6 +243,76 @@ export class Engine {
     this.run("engine_moment", recording, from, to);
     const [shownFrom, fromProcesses, shownTo, toProcesses] = this.result(0).scalars;
     return { from: shownFrom, fromProcesses, to: shownTo, toProcesses };
+  }
+
+  /** What happened when, if that was recorded. @param {number} recording @returns {TimelineFacts | null} */
+  timeline(recording) {
+    this.run("engine_timeline", recording);
+    return JSON.parse(this.text());
+  }
+
+  /**
+   * What a lane shows between two instants, in pieces not shorter than `cell` but for whole spans.
+   * @param {number} recording @param {number} lane @param {number} from @param {number} to @param {number} cell ns
+   * @returns {Cells}
+   */
+  cells(recording, lane, from, to, cell) {
+    this.run("engine_timeline_cells", recording, lane, from, to, cell);
+    const { length, scalars, columns } = this.result(0);
+    const [begin, end, func, depth, longest, spans, covered, flags, state] = /** @type {any} */ (columns);
+    return { length, begin, end, func, depth, longest, spans, covered, flags, state, truncated: !!scalars[0] };
+  }
+
+  /**
+   * @param {number} recording @param {number} from @param {number} to @param {number} cell ns: marks of one kind that
+   *   begin within one are put together
+   * @returns {{ marks: TimelineMark[], truncated: boolean }}
+   */
+  marks(recording, from, to, cell) {
+    this.run("engine_timeline_marks", recording, from, to, cell);
+    const names = JSON.parse(this.text()), { length, scalars, columns } = this.result(0);
+    const [begin, end, kind, lane, name, func, count, value, lowest, highest, other] = columns;
+    const marks = Array.from({ length }, (_, i) => ({ begin: begin[i], end: end[i], kind: markKinds[kind[i]] ?? "",
+      lane: lane[i] === noId ? -1 : lane[i], name: names[name[i]], func: func[i] === noId ? -1 : func[i], count: count[i], value: value[i],
+      lowest: lowest[i], highest: highest[i], other: other[i] }));
+    return { marks, truncated: !!scalars[0] };
+  }
+
+  /** Rows of single spans. @returns {TimeSpan[]} */
+  spanRows() {
+    const { length, columns } = this.result(0);
+    const [begin, end, func, depth, flags, lane] = columns;
+    return Array.from({ length }, (_, i) => ({ begin: begin[i], end: end[i], func: func[i], depth: depth[i],
+      flags: flags[i], lane: lane[i] }));
+  }
+
+  /**
+   * How long calls of a function take, and its longest.
+   * @param {number} recording @param {number} func -1: of any @param {number} from @param {number} to
+   * @param {number} longest how many @returns {Durations}
+   */
+  durations(recording, func, from, to, longest) {
+    this.run("engine_timeline_durations", recording, func, from, to, longest);
+    const [calls, sum, min, max] = this.result(0).scalars, counts = this.result(1);
+    const buckets = Array.from({ length: counts.length }, (_, i) => ({ from: counts.columns[0][i],
+      to: counts.columns[1][i], calls: counts.columns[2][i] }));
+    return { calls, sum, min, max, longest: this.spanRows(), buckets };
+  }
+
+  /**
+   * The first span of these functions that begins after `from`, up to `to`; or, if `to` is before, the last before it.
+   * @param {number} recording @param {ArrayLike<number>} funcs @param {number} from @param {number} to
+   * @returns {TimeSpan | null}
+   */
+  findSpan(recording, funcs, from, to) {
+    this.run("engine_timeline_find", recording, this.giveNumbers(funcs), funcs.length, from, to, to < from ? 1 : 0);
+    return this.spanRows()[0] ?? null;
+  }
+
+  /** A stretch of time as a recording of its own. @param {number} recording @param {number} from @param {number} to
+   * @returns {number} */
+  range(recording, from, to) {
+    return this.run("engine_timeline_range", recording, from, to);
   }
 
   /** @param {ViewOptions} options @returns {View} */

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "show/report/samples/sampling.h"
+#include "timeline.h"
 #include "view.h"
 
 #define EXPORT(name) __attribute__((export_name(#name), used))
@@ -60,7 +61,11 @@ EXPORT(engine_open) int engine_open(char *bytes, uint32_t len, char *name, uint3
 {
     fm_autofree char *own_name = fm_strndup(name, name_len);
     int recording = fm_engine_open(the_engine(), bytes, len, own_name);
-    free(bytes);
+    struct fm_recording *r = recording < 0 ? NULL : the_engine()->recordings[recording];
+    if (r && r->p->traces.list.len)
+        r->bytes = bytes; /* blocks of traces are read when they come into sight */
+    else
+        free(bytes);
     free(name);
     return recording;
 }
@@ -102,6 +107,49 @@ EXPORT(engine_share_error) double engine_share_error(double part, double whole)
     return whole >= 1 && whole < 9e18 && part >= 0 && part <= whole
                ? fm_sampling_error((int64_t)part, (int64_t)whole)
                : 1;
+}
+
+/* ---- the timeline ---- */
+
+EXPORT(engine_timeline) int engine_timeline(int recording)
+{
+    return fm_engine_timeline(the_engine(), recording);
+}
+
+EXPORT(engine_timeline_cells)
+int engine_timeline_cells(int recording, uint32_t lane, double from_ns, double to_ns,
+                          double cell_ns)
+{
+    return fm_engine_timeline_cells(the_engine(), recording, lane, from_ns, to_ns, cell_ns);
+}
+
+EXPORT(engine_timeline_marks)
+int engine_timeline_marks(int recording, double from_ns, double to_ns, double cell_ns)
+{
+    return fm_engine_timeline_marks(the_engine(), recording, from_ns, to_ns, cell_ns);
+}
+
+EXPORT(engine_timeline_durations)
+int engine_timeline_durations(int recording, uint32_t func, double from_ns, double to_ns,
+                              uint32_t longest)
+{
+    return fm_engine_timeline_durations(the_engine(), recording, func, from_ns, to_ns, longest);
+}
+
+EXPORT(engine_timeline_find)
+int engine_timeline_find(int recording, uint32_t *funcs, uint32_t len, double from_ns, double to_ns,
+                         int backwards)
+{
+    int status =
+        fm_engine_timeline_find(the_engine(), recording, funcs, len, from_ns, to_ns, backwards);
+    free(funcs);
+    return status;
+}
+
+EXPORT(engine_timeline_range)
+int engine_timeline_range(int recording, double from_ns, double to_ns)
+{
+    return fm_engine_timeline_range(the_engine(), recording, from_ns, to_ns);
 }
 
 /* ---- views ---- */

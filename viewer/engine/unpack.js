@@ -60,13 +60,14 @@ async function unpackBytes(packed, size) {
 }
 
 /**
- * @typedef {{ name: string, bytes: number, load: () => Promise<Uint8Array> }} PackedRecording
+ * `leftOut`: bytes of single calls that the recording has and the page has not.
+ * @typedef {{ name: string, bytes: number, leftOut: number, load: () => Promise<Uint8Array> }} PackedRecording
  */
 
 /** @param {HTMLElement} element @returns {PackedRecording} */
 function packedElement(element) {
   const bytes = Number(element.dataset.bytes);
-  return { name: element.dataset.name ?? "", bytes,
+  return { name: element.dataset.name ?? "", bytes, leftOut: Number(element.dataset.leftOut ?? 0),
     load: () => unpackBytes(decodeBytes(element.textContent ?? ""), bytes) };
 }
 
@@ -111,7 +112,7 @@ export async function loadContents() {
   /** @type {{ name: string, bytes: number, address: string }[]} */
   const list = await (await fetchPart("recordings.json", "The list of recordings")).json();
   return { wasm, recordings: list.map(({ name, bytes, address }) =>
-    ({ name, bytes, load: () => fetchBytes(address, "The recording") })) };
+    ({ name, bytes, leftOut: 0, load: () => fetchBytes(address, "The recording") })) };
 }
 
 /** The last element of a report says that everything before it is there. */

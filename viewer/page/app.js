@@ -12,6 +12,8 @@ import { visible, shorten, baseName } from "./parts/text.js";
 import { toolbar } from "./parts/toolbar.js";
 import { detailsPanel } from "./parts/details.js";
 import { useKeys } from "./parts/keys.js";
+import { writeRange } from "./parts/timeline/range.js";
+import { LEFT_OUT } from "./parts/timeline/ranges.js";
 
 /**
  * @typedef {object} PageView
@@ -24,6 +26,7 @@ import { useKeys } from "./parts/keys.js";
  * @property {(event: KeyboardEvent) => boolean} [key]
  * @property {() => import('./parts/export.js').Picture} [picture]
  * @property {() => any} [drawn]
+ * @property {(backwards: boolean) => void} [next]  to the next of what is searched for
  * @property {boolean} [alone]  no panel of details beside it
  * @property {() => boolean} [offered]
  */
@@ -119,7 +122,7 @@ export class App {
       } else {
         view.update(changed);
         // Scrolling and zooming by the wheel change nothing around the drawing.
-        if (changed && [...changed].every((key) => key === "x0" || key === "x1")) return;
+        if (changed && [...changed].every((key) => key === "x0" || key === "x1" || key === "see")) return;
       }
       this.frame();
     } catch (error) {
@@ -299,6 +302,22 @@ export class App {
     this.measure({ at, metric }, quiet);
   }
 
+  /** All views show only what happened in a stretch of time; null: in the whole run.
+   * @param {import('./parts/timeline/range.js').Range | null} range */
+  showRange(range) {
+    const { session, s } = this;
+    const metric = session.ofMoment(s) ? this.metricBefore : s.metric;
+    if (range && session.whole(s).leftOut) return this.toast(LEFT_OUT);
+    this.reshape({ at: range ? writeRange(range, (range.to - range.from) / 1e4) : "", metric }, true);
+  }
+
+  /** Go to one call on the timeline. @param {import('../engine/engine.js').TimeSpan} span */
+  showSpan(span) {
+    const timeline = this.views.find((view) => view.id === "timeline");
+    if (this.shown !== timeline) this.store.set({ view: "timeline" });
+    /** @type {any} */ (timeline)?.goTo(span);
+  }
+
   /** Change the shape; the zoomed context is found again in the new one. @param {Partial<import('./state.js').PageState>} patch
    * @param {boolean} [other] the tree is another one whatever is changed */
   reshape(patch, other = false) {
@@ -365,10 +384,12 @@ export class App {
     };
   }
 
-  /** @param {number} x @param {number} y @param {number} func @param {ArrayLike<number>} path */
-  frameMenu(x, y, func, path) {
+  /** @param {number} x @param {number} y @param {number} func @param {ArrayLike<number>} path
+   * @param {[string, () => void][]} [more] */
+  frameMenu(x, y, func, path, more = []) {
     this.lastPath = [...Array.from(path)];
     menuAt(x, y, [
+      ...more,
       ["Source", () => this.toSource(func)],
       ["Callers and callees", () => this.toCallers(func)],
       null,
@@ -419,7 +440,7 @@ export class App {
   async savePicture(kind) {
     const picture = this.shown?.picture?.();
     if (!picture) return this.toast("This view is no picture. The flame graph, sunburst and call graph are.");
-    const name = `${baseName(this.session.summary(this.s).name).replace(/\.[^.]*$/, "")}-${this.s.view}.${kind}`;
+    const name = `${baseName(this.session.summary(this.s).name).replace(/\.[^.]*$/, "")}-${this.shown?.id}.${kind}`;
     try {
       const paper = this.palette.colors.paper;
       const blob =

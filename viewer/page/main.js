@@ -7,6 +7,7 @@ import { Session } from "./session.js";
 import { App } from "./app.js";
 import { el, fill, byId } from "./parts/dom.js";
 import { visible, shorten } from "./parts/text.js";
+import { TimelineView } from "./views/timeline.js";
 import { FlameView } from "./views/flame.js";
 import { SunburstView } from "./views/sunburst.js";
 import { TableView } from "./views/table.js";
@@ -85,7 +86,11 @@ async function start() {
     event.preventDefault();
     store.set({ view: "run" });
   });
+  const timeline = new TimelineView(app);
+  // What was traced is looked at by time first; of samples the sums say more.
+  const traced = session.timeline(store.now)?.lanes.some((lane) => !lane.sampled);
   app.start([
+    ...(traced ? [timeline] : []),
     new FlameView(app),
     new TableView(app),
     new CallersView(app),
@@ -94,6 +99,7 @@ async function start() {
     new SourceView(app),
     new GraphView(app),
     new SunburstView(app),
+    ...(traced ? [] : [timeline]),
     new MemoryView(app),
     new StatesView(app),
     new WaitsView(app),

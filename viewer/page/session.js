@@ -6,10 +6,14 @@ import { visible, shorten, baseName, searchPattern } from "./parts/text.js";
 import { alignLines } from "./parts/align.js";
 import { formatValue } from "./parts/numbers.js";
 import { momentTitle, readMoment } from "./parts/moment.js";
+import { readRange } from "./parts/timeline/range.js";
+import { Ranges } from "./parts/timeline/ranges.js";
 
 /**
  * @typedef {import('./state.js').PageState} PageState
- * @typedef {{id: number, name: string, summary: any}} OpenRecording
+ * @typedef {{id: number, name: string, summary: any,
+ *   timeline: import('../engine/engine.js').TimelineFacts | null, leftOut: number}} OpenRecording
+ *   `leftOut`: bytes of single calls that are not in the page
  * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
  *   memory: boolean, colors: [string, string] | null}} Metric
  * @typedef {{text: string, pattern: RegExp | null, funcs: Uint32Array, has: Uint8Array}} Matches
@@ -23,6 +27,14 @@ const REGIONS = {
 
 const KEPT_VIEWS = 6;
 const KEPT_RESULTS = 60;
+/** What the source view has of lines where nothing is known of them. */
+const NO_LINES = {
+  length: 0, line: new Uint32Array(), func: new Uint32Array(), hits: new Float64Array(), total: new Float64Array(),
+  self: new Float64Array(), min: new Float64Array(), max: new Float64Array(), samples: new Float64Array(), states: null,
+  spots: [],
+};
+/** How far is looked for a span at first. */
+const FIND_NS = 1e6;
 
 /** Functions in the address are "#12", everything else is a glob. @param {string[]} list */
 export function functionRefs(list) {
@@ -44,6 +56,7 @@ export class Session {
     this.results = new Map();
     /** Which instants a recording shows, and what of them there is. @type {Map<number, {key: string, shown: any}>} */
     this.moments = new Map();
+    this.ranges = new Ranges(this);
     /** @type {string[]} */
     this.labels = [];
     /** @type {Matches} */
@@ -56,7 +69,8 @@ export class Session {
     const packed = this.packed[index];
     const bytes = await packed.load();
     const id = this.engine.open(bytes, packed.name);
-    this.open[index] = { id, name: packed.name, summary: this.engine.summary(id) };
+    this.open[index] = { id, name: packed.name, summary: this.engine.summary(id), timeline: this.engine.timeline(id),
+      leftOut: packed.leftOut };
     this.learnFunctions();
   }
 
@@ -65,9 +79,52 @@ export class Session {
     for (const info of this.engine.functions(this.functions.length)) this.functions.push(info);
   }
 
-  /** @param {PageState} s @returns {any} */
+  /** The recording that is shown, whatever stretch of it. @param {PageState} s @returns {OpenRecording} */
+  whole(s) {
+    return /** @type {OpenRecording} */ (this.open[s.rec] ?? this.open.find(Boolean));
+  }
+
+  /** What it is, of the stretch of time that is chosen. @param {PageState} s @returns {any} */
   summary(s) {
-    return (this.open[s.rec] ?? this.open.find(Boolean))?.summary;
+    return this.ranges.shown(s)?.summary ?? this.whole(s).summary;
+  }
+
+  /** What happened when; null: that was not recorded. @param {PageState} s */
+  timeline(s) {
+    return this.whole(s).timeline;
+  }
+
+  /** The stretch of time that is chosen for all views. @param {PageState} s
+   * @returns {import('./parts/timeline/range.js').Range | null} */
+  range(s) {
+    const timeline = this.timeline(s);
+    return timeline && !this.whole(s).leftOut ? readRange(s.at, timeline.lengthNs) : null;
+  }
+
+  /** How long calls of a function take in what is shown, and its longest. @param {PageState} s @param {number} func
+   * @param {number} longest @returns {import('../engine/engine.js').Durations} */
+  durations(s, func, longest) {
+    const { id, timeline } = this.whole(s);
+    const { from, to } = this.range(s) ?? { from: 0, to: timeline?.lengthNs ?? 0 };
+    return this.once(`durations ${id} ${func} ${from} ${to} ${longest}`, () =>
+      this.engine.durations(id, func, from, to, longest),
+    );
+  }
+
+  /** The next span of these functions behind an instant, or before it. @param {PageState} s @param {ArrayLike<number>} funcs
+   * @param {number} from @param {boolean} backwards @returns {import('../engine/engine.js').TimeSpan | null} */
+  findSpan(s, funcs, from, backwards) {
+    const { id, timeline } = this.whole(s);
+    const length = timeline?.lengthNs ?? 0;
+    // Ever larger pieces: what is near is found without reading all of it.
+    for (let piece = FIND_NS, at = from; backwards ? at > 0 : at < length; piece *= 4) {
+      const to = backwards ? Math.max(0, at - piece) : Math.min(length, at + piece);
+      const found = this.engine.findSpan(id, funcs, at, to);
+      if (found) return found;
+      if (!backwards && to >= length) break;
+      at = backwards ? to : to - 1; // what begins at the end of a piece is in the next one
+    }
+    return null;
   }
 
   /** What is compared with. @param {PageState} s @returns {any} */
@@ -95,10 +152,14 @@ export class Session {
    * @param {boolean} [before] @returns {import('../engine/engine.js').SourceLines & {lines: string[]}} */
   source(s, file, before = false) {
     const options = this.options(s);
-    const recording = before ? (options.base ?? options.recording) : options.recording;
+    const whole = this.whole(s).id;
+    const recording = before && options.base !== options.recording ? (options.base ?? whole) : whole;
     const process = this.processOf(s);
-    return this.once(`source ${recording} ${process} ${file}`, () => {
-      const got = this.engine.source(recording, file, process);
+    const inRange = !!this.ranges.shown(s);
+    return this.once(`source ${recording} ${process} ${inRange} ${file}`, () => {
+      const all = this.engine.source(recording, file, process);
+      // Numbers of lines are of the whole run; a stretch of it has those of functions.
+      const got = inRange ? { ...all, ...NO_LINES } : all;
       const lines = got.text === null ? [] : got.text.split(/\r\n|\n|\r/);
       if (lines.length > 1 && lines[lines.length - 1] === "") lines.pop();
       return { ...got, lines };
@@ -134,8 +195,24 @@ export class Session {
   /** The instant, or the two, that the address asks for. @param {PageState} s
    * @returns {import('./parts/moment.js').Moment | null} */
   moment(s) {
-    const history = this.summary(s).memory.history;
+    const history = this.whole(s).summary.memory.history;
     return history ? readMoment(s.at, history.durationNs) : null;
+  }
+
+  /** Does the address ask for what was alive at an instant? @param {PageState} s */
+  asksMoment(s) {
+    const history = this.whole(s).summary.memory.history;
+    return !!history && history.metrics.some((/** @type {Metric} */ m) => m.key === s.metric);
+  }
+
+  /** A recording is closed: so are the views of it. @param {number} recording */
+  forget(recording) {
+    for (const [key, view] of this.views) {
+      if (JSON.parse(key).recording !== recording) continue;
+      this.views.delete(key);
+      view.free();
+    }
+    this.results.clear();
   }
 
   /** Is what is shown what was alive at an instant? @param {PageState} s */
@@ -149,7 +226,7 @@ export class Session {
     if (!moment) return [];
     const title = momentTitle(moment);
     const blocks = moment.from < 0 ? `blocks ${title}` : `blocks, ${title}`;
-    return this.summary(s).memory.history.metrics.map((/** @type {Metric} */ m) => ({
+    return this.whole(s).summary.memory.history.metrics.map((/** @type {Metric} */ m) => ({
       ...m,
       title: (m.unit === "bytes" ? title : blocks) + (m.exact ? "" : ", estimated"),
     }));
@@ -225,7 +302,7 @@ export class Session {
   /** The curves of memory, the counts of blocks, and regions. @param {PageState} s
    * @returns {import('../engine/engine.js').MemoryFacts} */
   memory(s) {
-    const { recording } = this.options(s);
+    const recording = this.whole(s).id;
     return this.once(`memory ${recording}`, () => this.engine.memory(recording));
   }
 
@@ -246,7 +323,7 @@ export class Session {
 
   /** @param {PageState} s @param {Record<string, any>} [extra] @returns {import('../engine/engine.js').ViewOptions} */
   options(s, extra) {
-    const recording = this.open[s.rec] ?? this.open.find(Boolean);
+    const recording = this.ranges.shown(s) ?? this.whole(s);
     // What changed between two instants: the recording against itself.
     const base = this.isCompared(s) ? this.open[s.base] : this.isDiff(s) ? recording : null;
     const number = Number(s.scope.slice(1));

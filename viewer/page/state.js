@@ -3,7 +3,7 @@
 
 /**
  * @typedef {object} PageState
- * @property {string} view
+ * @property {string} view    "" for the first: the timeline of a trace, else the flame graph
  * @property {number} rec     recording shown
  * @property {number} base    recording to compare with, or -1
  * @property {string} metric  key, "" for the best there is
@@ -36,11 +36,14 @@
  * @property {string} gpart   "all", "root", "leaf"
  * @property {boolean} rel    differences relative
  * @property {boolean} flames callers and callees as flame graphs
+ * @property {string} see     what of the timeline is in sight: "0.15..0.2" seconds, "" for all
+ * @property {string[]} shut  lanes of it that are closed
+ * @property {boolean} compact lanes of it in low rows
  */
 
 /** @type {PageState} */
 export const DEFAULTS = {
-  view: "flame",
+  view: "",
   rec: 0,
   base: -1,
   metric: "",
@@ -73,6 +76,9 @@ export const DEFAULTS = {
   gpart: "all",
   rel: false,
   flames: false,
+  see: "",
+  shut: [],
+  compact: false,
 };
 
 /** What a node's number depends on: when one of these changes, the zoom must be found again. */

@@ -33,9 +33,10 @@ static int make(struct fm_error *err)
 }
 
 /* Take over what was written to `fd`, which is closed. */
-static int add(struct fm_contents *c, const char *name, int fd, struct fm_error *err)
+static int add(struct fm_contents *c, const char *name, int fd, uint64_t left_out,
+               struct fm_error *err)
 {
-    struct fm_content content = { 0 };
+    struct fm_content content = { .left_out = left_out };
     int status = map(fd, &content, err);
     close(fd);
     if (status < 0)
@@ -55,11 +56,13 @@ bool fm_contents_add_file(struct fm_contents *c, const char *name, const char *p
         return false;
     }
     int to = make(NULL);
-    bool whole = to >= 0 && fm_file_copy_plain(from, (uint64_t)st.st_size, to);
+    uint64_t left_out = 0;
+    bool whole =
+        to >= 0 && fm_file_copy_plain(from, (uint64_t)st.st_size, to, c->most_events, &left_out);
     close(from);
     if (!whole && to >= 0)
         close(to);
-    return whole && add(c, name, to, NULL) == 0;
+    return whole && add(c, name, to, left_out, NULL) == 0;
 }
 
 int fm_contents_add(struct fm_contents *c, const char *name, const struct fm_profile *p,
@@ -73,7 +76,7 @@ int fm_contents_add(struct fm_contents *c, const char *name, const struct fm_pro
         close(fd);
         return status;
     }
-    return add(c, name, fd, err);
+    return add(c, name, fd, 0, err);
 }
 
 void fm_contents_release(struct fm_contents *c)

@@ -6,6 +6,7 @@
 #define FM_VIEW_CONTENTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/vec.h"
@@ -15,9 +16,12 @@ struct fm_content {
     char *name;
     const char *bytes;
     size_t len;
+    uint64_t left_out; /* bytes of single calls that are not in it */
 };
 
 struct fm_contents {
+    uint64_t
+        most_events; /* bytes of single calls of a trace that a recording may have; else all go */
     FM_VEC(struct fm_content) files;
 };
 

@@ -47,6 +47,8 @@ export function readPalette() {
     "accent",
     "mark",
     "select",
+    "error",
+    "collection",
   ])
     colors[name] = cssColor(`--${name}`);
   return { dark, colors };

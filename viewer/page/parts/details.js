@@ -2,6 +2,7 @@
 
 import { el, fill, byId } from "./dom.js";
 import { formatCount, formatDelta, formatShare, formatTime, formatValue } from "./numbers.js";
+import { durationsOf } from "./timeline/durations.js";
 import { expressionText, combineSpots, wholeTime } from "./spots.js";
 
 /** @typedef {import('../app.js').App} App */
@@ -25,6 +26,7 @@ export function detailsPanel(app) {
     el("div.actions", null, ...actions(app)),
     expressions(app),
     row === undefined ? null : statesOf(app, table, row),
+    durationsOf(app),
     ...neighbours(app),
   );
 }

@@ -9,6 +9,9 @@
  * @property {(dx: number, dy: number) => void} [pan]
  * @property {(factor: number, x: number, y: number) => void} [zoom]
  * @property {(dx: number, dy: number) => boolean} [scroll]  a wheel without keys; false: it shall zoom
+ * @property {(x: number, y: number, event: PointerEvent) => Grip | null} [grab]  what a press holds that is no panning
+ *
+ * @typedef {{move: (x: number, y: number, event: PointerEvent) => void, drop: (moved: boolean) => void}} Grip
  */
 
 /** Further than this a press is a drag, not a click. */
@@ -20,6 +23,8 @@ export function usePointer(node, use) {
   const down = new Map();
   let moved = 0;
   let wasPinch = false;
+  /** @type {Grip | null} */
+  let grip = null;
 
   /** @param {MouseEvent} event */
   const at = (event) => {
@@ -32,6 +37,7 @@ export function usePointer(node, use) {
     if (!down.size) {
       moved = 0;
       wasPinch = false;
+      grip = use.grab?.(at(event).x, at(event).y, event) ?? null;
     }
     down.set(event.pointerId, at(event));
     if (down.size === 2) wasPinch = true;
@@ -46,7 +52,10 @@ export function usePointer(node, use) {
       return;
     }
     if (down.size === 2) pinch(event.pointerId, before, here);
-    else if ((moved += Math.abs(here.x - before.x) + Math.abs(here.y - before.y)) > CLICK_PIXELS) {
+    else if (grip) {
+      moved += Math.abs(here.x - before.x) + Math.abs(here.y - before.y);
+      if (moved > CLICK_PIXELS) grip.move(here.x, here.y, event);
+    } else if ((moved += Math.abs(here.x - before.x) + Math.abs(here.y - before.y)) > CLICK_PIXELS) {
       node.classList.add("pan");
       use.leave?.();
       use.pan?.(here.x - before.x, here.y - before.y);
@@ -68,10 +77,13 @@ export function usePointer(node, use) {
     if (!down.delete(event.pointerId)) return;
     node.classList.remove("pan");
     const here = at(event);
+    grip?.drop(moved > CLICK_PIXELS);
+    grip = null;
     if (!wasPinch && moved <= CLICK_PIXELS) use.click?.(here.x, here.y, event);
   });
   node.addEventListener("pointercancel", (event) => {
     down.delete(event.pointerId);
+    grip = null;
     node.classList.remove("pan");
   });
   node.addEventListener("pointerleave", () => use.leave?.());

@@ -6,6 +6,7 @@ import { menuButton } from "./menu.js";
 import { showHelp } from "./help.js";
 import { visible, shorten, baseName } from "./text.js";
 import { momentTitle } from "./moment.js";
+import { rangeTitle } from "./timeline/range.js";
 
 /** @typedef {import('../app.js').App} App */
 
@@ -82,7 +83,7 @@ function scopeControls(app) {
 /** What a view can be drawn by, that of memory together. Lines have time, or memory.
  * @param {import('../session.js').Metric[]} metrics @param {string} page */
 function metricsOf(metrics, page) {
-  if (["waits", "states", "spots", "memory"].includes(page)) return [];
+  if (["waits", "states", "spots", "memory", "timeline"].includes(page)) return [];
   const memory = metrics.filter((m) => m.memory);
   const other = metrics.filter((m) => !m.memory);
   const rest = page === "source" ? other.slice(0, memory.length ? 1 : 0) : other;
@@ -111,7 +112,7 @@ function scopeOptions(summary) {
 function shapeControls(app) {
   const { s, session } = app;
   const page = app.shown?.id ?? "";
-  if (["run", "waits", "source", "spots", "memory"].includes(page)) return [];
+  if (["run", "waits", "source", "spots", "memory", "timeline"].includes(page)) return [];
   const several =
     session.summary(s).threads.length > 1 &&
     s.scope[0] !== "t" &&
@@ -158,8 +159,11 @@ function chips(app) {
     ["root", "root"],
   ];
   // The view of memory has it below its curve.
+  const range = app.session.asksMoment(app.s) ? null : app.session.range(app.s);
   const moment = app.shown?.id === "memory" ? null : app.session.moment(app.s);
-  const at = moment
+  const at = range
+    ? [chip(rangeWords(app, range), "", "the whole run again", () => app.showRange(null))]
+    : moment
     ? [chip(momentTitle(moment), "", `no more ${momentTitle(moment)}`, () => app.showMoment(""))]
     : [];
   const shapes = kinds.flatMap(([kind, word]) =>
@@ -171,6 +175,12 @@ function chips(app) {
     }),
   );
   return [...at, ...shapes];
+}
+
+/** @param {App} app @param {import('./timeline/range.js').Range} range */
+function rangeWords(app, range) {
+  const { ranges } = app.session;
+  return ranges.shown(app.s) ? `only ${rangeTitle(range)}` : `the whole run: ${ranges.trouble.text}`.slice(0, 120);
 }
 
 /** @param {string} text @param {string} whole @param {string} undo what its button is called @param {() => void} act */
@@ -197,7 +207,7 @@ function searchField(app) {
       if (event.key === "Escape") {
         app.store.set({ q: "" }, true);
         input.blur();
-      }
+      } else if (event.key === "Enter") app.shown?.next?.(event.shiftKey);
     },
   });
   return el("span.search", null, input, el("output", { "aria-live": "polite" }));

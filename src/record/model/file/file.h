@@ -40,7 +40,9 @@ int fm_file_save_plain(const struct fm_profile *p, int fd, struct fm_error *err)
 /* The same of the .fathom file of `len` bytes behind `from`, block by block, without decoding it. False
  * if there is more to do than that, and `to` is to be thrown away: the file is damaged or cut off, its
  * run never finished, it came from another tool and may lack its sources, or it cannot be read or
- * written. */
-bool fm_file_copy_plain(int from, uint64_t len, int to);
+ * written. Payloads of traces stay packed. If those with single calls have more than `most_events` bytes,
+ * none of them is copied, and `*ret_left_out` says how many bytes they have. */
+bool fm_file_copy_plain(int from, uint64_t len, int to, uint64_t most_events,
+                        uint64_t *ret_left_out);
 
 #endif

@@ -1,0 +1,242 @@
+import test from "node:test";
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { open, drawn, settle, shot, state, fathom, folder, orbits } from "./page.js";
+
+/** The recording that a tool of tests/unit draws; tool_timeline.c says what is in it. */
+function made(tool, name, ...args) {
+  const file = join(folder, `${name}.fathom`);
+  if (!existsSync(file)) execFileSync(join(dirname(fathom), `tests/unit/${tool}`), [file, ...args]);
+  return file;
+}
+const nine = () => made("tool_timeline", "nine");
+const large = () => made("tool_trace", "large", "400000", "2", "3");
+
+const US = 1e3;
+const MS = 1e6;
+/** When the k-th request begins, and how long it takes. */
+const request = (k) => [k * MS + 100 * US, k === 5 ? 900 * US : 500 * US];
+
+const named = (boxes, name, lane = 0) => boxes.filter((b) => b.lane === lane && b.name === name);
+const times = (boxes) => boxes.map((b) => [b.begin, b.end - b.begin]);
+
+test("a trace opens at its timeline, with every span that the program had", async (t) => {
+  const page = await open(t, nine());
+  assert.equal(await page.evaluate(() => window.fathomTest.view()), "timeline");
+  const { boxes, tracks, lanes, length } = await drawn(page);
+  await shot(page, "timeline-light");
+  assert.equal(length, 10 * MS);
+  assert.deepEqual(tracks.filter((x) => x.kind === "lane").map((x) => x.title), ["MainThread 1000", "worker-1 1001"]);
+  assert.deepEqual(lanes.map((lane) => [lane.begin, lane.depth]), [[0, 4], [500 * US, 1 + 300]]);
+  assert.deepEqual(times(named(boxes, "f1")), [[0, 10 * MS]]);
+  assert.deepEqual(times(named(boxes, "f2")), [0, 1, 2, 3, 4, 5, 6, 7, 8].map(request));
+  assert.deepEqual(
+    named(boxes, "f2").map((b) => b.depth),
+    Array(9).fill(1),
+  );
+  // Where it is drawn is when it was.
+  const [f1] = named(boxes, "f1");
+  for (const b of named(boxes, "f2")) assert.ok(Math.abs((b.x - f1.x) / f1.w - b.begin / (10 * MS)) < 1e-3);
+});
+
+test("zooming shows what was too small, with its exact times", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&see=0.0031..0.0033" });
+  const { boxes, see } = await drawn(page);
+  assert.deepEqual([see.from, see.to], [3.1 * MS, 3.3 * MS]);
+  assert.deepEqual(times(named(boxes, "f3")), [[3.11 * MS, 100 * US]]);
+  assert.deepEqual(times(named(boxes, "f4")), [[3.12 * MS, 50 * US]]);
+  await page.keyboard.press("0");
+  assert.equal((await state(page)).see, "");
+  const area = await page.locator(".canvas").boundingBox();
+  await page.mouse.move(area.x + area.width / 2, area.y + 60);
+  for (let i = 0; i < 60; i++) await page.mouse.wheel(0, -400);
+  await settle(page);
+  const deep = await drawn(page);
+  // Down to single nanoseconds, around the middle.
+  assert.ok(deep.see.to - deep.see.from <= 25, JSON.stringify(deep.see));
+  assert.ok(Math.abs(deep.see.from - 5 * MS) < 0.1 * MS, JSON.stringify(deep.see));
+  for (const key of ["s", "w", "a", "d", "ArrowLeft", "ArrowRight"]) await page.keyboard.press(key);
+  assert.deepEqual(page.troubles, []);
+});
+
+test("exceptions, collections, instants, counters and losses are marks", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline" });
+  const { marks, boxes, curves, bar, legend } = await drawn(page);
+  const of = (kind) => marks.filter((m) => m.kind === kind).map((m) => [m.begin, m.lane, m.name]);
+  assert.deepEqual(of("exception"), [[3.21 * MS, 0, "n1"]]);
+  assert.deepEqual(of("instant"), [[9.5 * MS, 0, "n3"]]);
+  assert.deepEqual(of("collection").map(([begin, lane]) => [begin, lane]), [[9.2 * MS, 0]]);
+  const [lost] = marks.filter((m) => m.kind === "lost");
+  assert.deepEqual([lost.begin, lost.end, lost.lane, lost.value], [4 * MS, 5 * MS, 1, 77]);
+  assert.match(bar, /77 events were lost/);
+  assert.match(legend, /exception/);
+  assert.deepEqual(Array.from(Object.values(curves[0].curves[0].values)), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.ok(boxes.length > 20);
+});
+
+test("pointing says what it is; a click selects it everywhere", async (t) => {
+  const page = await open(t, nine());
+  const box = named((await drawn(page)).boxes, "f2")[5];
+  await page.mouse.move(box.x + box.w / 2, box.y + box.h / 2);
+  await settle(page);
+  const tip = await page.locator("#tip").innerText();
+  assert.match(tip, /^f2/);
+  assert.match(tip, /900 µs/);
+  await page.mouse.click(box.x + box.w / 2, box.y + box.h / 2);
+  await settle(page);
+  const functions = await page.evaluate(() => window.fathomTest.functions());
+  assert.equal(functions[(await state(page)).f].name, "f2");
+  assert.match((await drawn(page)).said, /f2, 900 µs from 5\.1\d* ms, MainThread 1000, depth 2/);
+});
+
+test.skip("the slowest call of a function, and how long its calls take", async (t) => {
+  const page = await open(t, nine());
+  const box = named((await drawn(page)).boxes, "f2")[0];
+  await page.mouse.click(box.x + box.w / 2, box.y + box.h / 2);
+  const panel = page.locator(".durations");
+  assert.match(await panel.innerText(), /9 calls, 500 µs to 900 µs/);
+  // Bars by powers of the root of two: 8 calls of 500 µs (393 to 524 µs), one of 900 (786 to 1049).
+  assert.deepEqual(
+    await panel.locator(".histogram span").evaluateAll((bars) => bars.map((bar) => /: (\d+) calls/.exec(bar.title)[1])),
+    ["8", "0", "1"],
+  );
+  await panel.locator(".minilist button").first().click();
+  const { cursor, see } = await drawn(page);
+  assert.deepEqual([cursor.begin, cursor.end], [5.1 * MS, 6 * MS]);
+  assert.ok(see.from < 5.1 * MS && see.to > 6 * MS && see.to - see.from < 2 * MS, JSON.stringify(see));
+});
+
+test("search marks spans in sight, and goes to those beyond", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&see=0.0001..0.0002" });
+  await page.locator("#search").fill("^f4$");
+  const seen = [];
+  for (let i = 0; i < 3; i++) {
+    await page.locator("#search").press("Enter");
+    seen.push((await drawn(page)).cursor.begin);
+  }
+  const f4 = (k) => request(k)[0] + 20 * US;
+  assert.deepEqual(seen, [f4(0), f4(1), f4(2)]);
+  await page.locator("#search").press("Shift+Enter");
+  assert.equal((await drawn(page)).cursor.begin, f4(1));
+});
+
+test.skip("measuring between two marks, and showing only that time in all views", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&see=0..0.01" });
+  const [f1] = named((await drawn(page)).boxes, "f1");
+  await page.keyboard.down("Shift");
+  await page.mouse.move(f1.x + f1.w * 0.2, f1.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(f1.x + f1.w * 0.4, f1.y + 60, { steps: 4 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  const { measured, bar } = await drawn(page);
+  assert.ok(Math.abs(measured.from - 2 * MS) < 20 * US && Math.abs(measured.to - 4 * MS) < 20 * US);
+  assert.match(bar, /2\.0\d ms|1\.9\d ms/);
+  await shot(page, "timeline-measured");
+  await page.getByRole("button", { name: "Only this in all views" }).click();
+  assert.match((await state(page)).at, /^0\.00[12]\d*\.\.0\.00[34]\d*$/);
+  await page.locator('#tabs [data-view="table"]').click();
+  assert.match(await page.locator(".chip").innerText(), /only [12].* ms → [34].* ms/);
+  const rows = Object.fromEntries((await drawn(page)).rows.map((r) => [r.name, r]));
+  assert.equal(rows.f2.calls, 2);
+  await page.locator(".chip button").click();
+  assert.equal((await state(page)).at, "");
+  assert.equal((await drawn(page)).rows.find((r) => r.name === "f2").calls, 9);
+});
+
+test.skip("numbers of a range: calls count where they begin, what reaches over its ends is cut there", async (t) => {
+  const page = await open(t, nine(), { hash: "view=table&at=0.002..0.0033" });
+  const rows = Object.fromEntries((await drawn(page)).rows.map((r) => [r.name, [r.calls, r.total]]));
+  assert.deepEqual(rows.f1, [0, 1.3 * MS]);
+  assert.deepEqual(rows.f2, [2, 500 * US + 200 * US]);
+  assert.deepEqual(rows.f3, [2, 200 * US]);
+  assert.deepEqual(rows.f4, [2, 100 * US]);
+  assert.equal(rows.f6, undefined);
+  for (const view of ["flame", "callers", "tree", "bottomup", "source", "graph", "sunburst", "run", "timeline"]) {
+    await page.locator(`#tabs [data-view="${view}"]`).click();
+    await settle(page);
+    assert.deepEqual(page.troubles, [], view);
+  }
+});
+
+test("deep stacks have all their rows, and hostile names are text", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline" });
+  const { boxes, tracks } = await drawn(page);
+  const deep = named(boxes, "f6", 1);
+  assert.equal(new Set(deep.map((b) => b.depth)).size, 300);
+  assert.ok(tracks[1].height < 1200);
+  const hostile = boxes.find((b) => b.name.startsWith("<img"));
+  assert.deepEqual([hostile.begin, hostile.end], [8 * MS, 9 * MS]);
+  await page.mouse.move(hostile.x + hostile.w / 2, hostile.y + hostile.h / 2);
+  await settle(page);
+  const tip = await page.locator("#tip").innerText();
+  assert.ok(tip.includes('<img src=x onerror=alert(1)>\\u202e\\n"quoted"'), tip);
+  assert.equal(await page.locator("img").count(), 0);
+});
+
+test("everything by keyboard", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&shut=1" });
+  const said = async () => (await drawn(page)).said;
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Enter");
+  assert.match(await said(), /^f1, 10\.0 ms from 0/);
+  await page.keyboard.press("ArrowDown");
+  assert.match(await said(), /^f2, 500 µs from 100/);
+  await page.keyboard.press("ArrowRight");
+  assert.match(await said(), /^f2, 500 µs from 1\.1/);
+  await page.keyboard.press("Enter");
+  const { see } = await drawn(page);
+  assert.ok(see.from > MS && see.to < 2 * MS, JSON.stringify(see));
+  await page.keyboard.press("Escape"); // the cursor
+  await page.keyboard.press("Escape"); // the zoom
+  assert.equal((await state(page)).see, "");
+});
+
+test("lanes close and open", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline" });
+  const { tracks } = await drawn(page);
+  const area = await page.locator(".canvas").boundingBox();
+  await page.mouse.click(area.x + 40, tracks[1].top + 9);
+  const shut = (await drawn(page)).tracks[1];
+  assert.deepEqual([(await state(page)).shut, shut.shut], [["1"], true]);
+  assert.ok(shut.height < 60);
+});
+
+test("addresses that make no sense show the whole run", async (t) => {
+  for (const see of ["x", "2..1", "-1..3", "..", "1e9..2e9", "99..100"]) {
+    const page = await open(t, nine(), { hash: `view=timeline&see=${see}&at=${see}` });
+    const got = await drawn(page);
+    assert.deepEqual([got.see.from, got.see.to], [0, 10 * MS], see);
+    await page.context().close();
+  }
+});
+
+test("a recording without a timeline has no such view", async (t) => {
+  const page = await open(t, orbits(), { hash: "view=timeline" });
+  assert.equal(await page.locator('#tabs [data-view="timeline"]').count(), 0);
+});
+
+test("hundreds of thousands of spans: cells stand for those that cannot be seen", async (t) => {
+  const page = await open(t, large());
+  const { boxes, tracks, lanes } = await drawn(page);
+  await shot(page, "timeline-large");
+  assert.equal(lanes.length, 6);
+  assert.equal(tracks.filter((x) => x.kind === "process").length, 2);
+  const first = boxes.filter((b) => b.lane === tracks[1].lane);
+  assert.ok(first.some((b) => !b.exact && b.spans > 1), "cells of several");
+  assert.ok(boxes.length < 20000);
+});
+
+for (const [name, width, height, theme] of [
+  ["phone", 400, 844, "light"],
+  ["phone", 400, 844, "dark"],
+  ["wide", 1400, 900, "dark"],
+])
+  test(`the timeline fits: ${name}, ${theme}`, async (t) => {
+    const page = await open(t, large(), { width, height, theme });
+    await shot(page, `timeline-${name}-${theme}`);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(over <= 0, "wider than the screen");
+  });

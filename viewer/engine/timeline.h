@@ -1,0 +1,48 @@
+/*
+ * The timeline of a recording for the page: lanes, cells, marks, durations; see engine.h for the model.
+ *
+ * The model (record/model/trace/timeline.h) knows what happened when; here it becomes columns of numbers
+ * with functions by their ids in the engine. Times are ns since the timeline began, as doubles. A timeline
+ * is opened when it is first asked for.
+ */
+#ifndef FM_ENGINE_TIMELINE_H
+#define FM_ENGINE_TIMELINE_H
+
+#include "engine.h"
+
+/* What there is, as JSON into e->text: "null" without a timeline. */
+int fm_engine_timeline(struct fm_engine *e, int recording);
+
+/* Columns: begin, end, function, depth, longest, spans, covered (0 to 255), flags, state. Scalar: 1 if rows
+ * were left out. */
+int fm_engine_timeline_cells(struct fm_engine *e, int recording, uint32_t lane, double from_ns,
+                             double to_ns, double cell_ns);
+
+/* Marks of all lanes; those of one kind, lane and name that begin within one cell are one row. Columns:
+ * begin, end, kind, lane, name (row of the JSON array in e->text), function (FM_NONE: none), count, value,
+ * lowest, highest, other. Scalar: 1 if there are more. timeline_marks.c */
+int fm_engine_timeline_marks(struct fm_engine *e, int recording, double from_ns, double to_ns,
+                             double cell_ns);
+
+/* How long calls of a function take (FM_NONE: of any). Columns of results[0], the longest: begin, end,
+ * function, depth, flags, lane; of results[1], counts: from, to, calls. Scalars: calls, sum, min, max. */
+int fm_engine_timeline_durations(struct fm_engine *e, int recording, uint32_t func, double from_ns,
+                                 double to_ns, uint32_t longest);
+
+/* The first span of any of these functions that begins after `from_ns` (`backwards`: the last one that
+ * begins before it), looked for up to `to_ns`. Columns as of the longest above; no row: there is none. */
+int fm_engine_timeline_find(struct fm_engine *e, int recording, const uint32_t *funcs, uint32_t len,
+                            double from_ns, double to_ns, bool backwards);
+
+/* A stretch of time as a recording of its own, to be closed like any; its number, or −1 and e->err. */
+int fm_engine_timeline_range(struct fm_engine *e, int recording, double from_ns, double to_ns);
+
+/* The timeline of a recording, or NULL and e->err. */
+struct fm_timeline *fm_engine_timeline_of(struct fm_engine *e, int recording,
+                                          struct fm_recording **ret_recording);
+/* A function of the profile by its id in the engine. */
+uint32_t fm_recording_function(const struct fm_recording *r, uint32_t func);
+/* ns as the model counts them; what cannot be is 0 or the end of time. */
+uint64_t fm_timeline_instant(double ns);
+
+#endif

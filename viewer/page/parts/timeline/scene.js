@@ -1,0 +1,312 @@
+// What is in sight of the timeline: which tracks there are, the cells and marks of those that can be seen, what is at a
+// place of the drawing, and the drawing itself. It knows nothing of pointers and keys.
+
+import { curvesOf } from "../curves.js";
+import { HEAD, STRIP, STRIPS, layStrips, layTracks, rowsTop } from "./lanes.js";
+import { readRange } from "./range.js";
+import {
+  RULER, paintCells, paintCurves, paintGrid, paintHead, paintLostCells, paintMarks, paintRuler,
+  paintFlows, paintTasks,
+} from "./paint.js";
+
+/**
+ * @typedef {import('../../app.js').App} App
+ * @typedef {import('./lanes.js').Track} Track
+ * @typedef {import('./range.js').Range} Range
+ * @typedef {import('../../../engine/engine.js').Cells} Cells
+ * @typedef {import('../../../engine/engine.js').TimelineMark} TimelineMark
+ * @typedef {{track: Track, cells: Cells, i: number}} FoundCell
+ */
+
+/** For the whole run, to know which strips and curves there are. */
+const OVERVIEW_CELLS = 2000;
+
+export class Scene {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.width = 800;
+    this.height = 400;
+    /** @type {Track[]} */
+    this.tracks = [];
+    this.contentHeight = 0;
+    /** By number of a task. @type {Map<number, number>} */
+    this.taskRows = new Map();
+    /** @type {Range} */
+    this.see = { from: 0, to: 1 };
+    /** By lane: what was asked, and the answer. @type {Map<number, {key: string, cells: Cells}>} */
+    this.lanes = new Map();
+    /** @type {TimelineMark[]} */
+    this.marks = [];
+    this.marksKey = "";
+    this.truncated = false;
+    this.layoutKey = "";
+    this.boxes = 0;
+  }
+
+  /** @returns {import('../../../engine/engine.js').TimelineFacts} */
+  get facts() {
+    const { session, s } = this.app;
+    return session.timeline(s) ?? { startNs: 0, lengthNs: 0, lanesInAll: 0, lanes: [] };
+  }
+
+  get length() {
+    return Math.max(1, this.facts.lengthNs);
+  }
+
+  /** Arrange the tracks as the state asks for. */
+  arrange() {
+    const { session, s } = this.app;
+    const { id, summary } = session.whole(s);
+    const key = JSON.stringify([id, s.scope, s.shut, s.compact]);
+    if (key === this.layoutKey) return;
+    this.layoutKey = key;
+    this.lanes.clear();
+    this.marksKey = "";
+    const overview = session.once(`overview ${id}`, () =>
+      session.engine.marks(id, 0, this.length, this.length / OVERVIEW_CELLS),
+    );
+    this.truncated = overview.truncated;
+    const [kind, number] = [s.scope[0], Number(s.scope.slice(1))];
+    const laid = layTracks({
+      lanes: this.facts.lanes,
+      summary,
+      marks: overview.marks,
+      memory: summary.memory.points > 1,
+      shut: new Set(s.shut),
+      inScope: (lane) => (kind === "p" ? lane.process === number : kind === "t" ? lane.thread === number : true),
+      compact: s.compact,
+    });
+    this.tracks = laid.tracks;
+    this.taskRows = laid.taskRows;
+    this.contentHeight = laid.height + RULER;
+  }
+
+  /** @param {number} width @param {number} height */
+  resize(width, height) {
+    this.width = width || 800;
+    this.height = height || 400;
+  }
+
+  /** What one pixel is worth. */
+  get pixel() {
+    return (this.see.to - this.see.from) / this.width;
+  }
+
+  /** @param {number} t */
+  x(t) {
+    return ((t - this.see.from) / (this.see.to - this.see.from)) * this.width;
+  }
+
+  /** @param {number} x */
+  t(x) {
+    return this.see.from + (x / this.width) * (this.see.to - this.see.from);
+  }
+
+  /** Ask for what is in sight. @param {number} scrollTop */
+  load(scrollTop) {
+    const { session, s } = this.app;
+    const { id } = session.whole(s);
+    this.arrange();
+    this.see = readRange(s.see, this.length) ?? { from: 0, to: this.length };
+    const { from, to } = this.see;
+    const cell = Math.max(1, this.pixel);
+    const key = `${id} ${from} ${to} ${this.width}`;
+    for (const track of this.tracks) {
+      if (track.lane < 0 || this.lanes.get(track.lane)?.key === key) continue;
+      if (track.top + RULER > scrollTop + this.height || track.top + track.height + RULER < scrollTop) continue;
+      this.lanes.set(track.lane, { key, cells: session.engine.cells(id, track.lane, from, to, cell) });
+    }
+    if (this.marksKey !== key) {
+      this.marksKey = key;
+      this.marks = session.engine.marks(id, from, to, cell).marks;
+    }
+  }
+
+  /** @param {number} lane @returns {Cells | null} */
+  cellsOf(lane) {
+    return this.lanes.get(lane)?.cells ?? null;
+  }
+
+  /** @param {Track} track */
+  marksOf(track) {
+    return this.marks.filter((m) => m.lane === track.lane);
+  }
+
+  // ---- drawing ----
+
+  /** @param {import('../paint.js').Painter} p @param {number} height @param {number} scrollTop */
+  paint(p, height, scrollTop) {
+    const { app } = this;
+    const { session, s, palette } = app;
+    const paper = {
+      p, width: this.width, height, see: this.see, x: (/** @type {number} */ t) => this.x(t),
+      offset: scrollTop - RULER, palette,
+    };
+    const colors = app.colors();
+    const found = session.matches(s);
+    const byState = s.color === "state";
+    this.boxes = 0;
+    paintGrid(paper);
+    for (const track of this.tracks) {
+      const y = track.top - paper.offset;
+      if (y > height || y + track.height < 0) continue;
+      if (track.kind === "lane") {
+        const cells = this.cellsOf(track.lane);
+        const marks = this.marksOf(track);
+        const sampled = this.facts.lanes[track.lane].sampled;
+        if (cells) {
+          this.boxes += paintCells(paper, track, cells, {
+            color: (i) => (byState && sampled ? app.stateColor(cells.state[i]) : "") || colors.of(cells.func[i]),
+            label: (func) => session.label(func),
+            has: found.funcs.length ? found.has : null,
+            selected: s.f,
+          });
+          paintLostCells(paper, track, cells);
+        }
+        paintMarks(paper, track, marks, this.stripsOf(track, marks));
+      } else if (track.kind === "tasks") paintTasks(paper, track, this.tasks(), this.taskRows);
+      else if (track.kind !== "process") paintCurves(paper, track, this.curves(track));
+      paintHead(paper, track);
+    }
+    paintFlows(paper, this.flows());
+    paintRuler(paper, this.length);
+    return paper;
+  }
+
+  /** Steps of tasks in sight. */
+  tasks() {
+    return this.marks.filter((m) => m.kind === "task");
+  }
+
+  /** What leads from one track to another: a task that waits for another, a process that made one. */
+  flows() {
+    const flows = [];
+    const tasks = this.tracks.find((t) => t.kind === "tasks");
+    const { processes } = this.app.session.whole(this.app.s).summary;
+    const taskY = (/** @type {number} */ task) => {
+      const row = this.taskRows.get(task);
+      return tasks && row !== undefined ? tasks.top + HEAD + (row + 0.5) * STRIP : -1;
+    };
+    for (const mark of this.marks) {
+      if (mark.kind === "await" && mark.other)
+        flows.push({ t: mark.begin, from: taskY(mark.value), to: taskY(mark.other), until: mark.begin });
+      if (mark.kind !== "fork") continue;
+      const child = this.tracks.find((t) => t.lane >= 0 && processes[t.process]?.pid === mark.value);
+      const parent = this.tracks.find((t) => t.lane === mark.lane);
+      if (child && parent && child !== parent)
+        flows.push({ t: mark.begin, from: parent.top + HEAD - 4, to: child.top + HEAD, until: this.facts.lanes[child.lane].begin });
+    }
+    return flows.filter((flow) => flow.from >= 0 && flow.to >= 0);
+  }
+
+  /** @param {Track} track @param {TimelineMark[]} marks */
+  stripsOf(track, marks) {
+    return track.strips ? layStrips(marks.filter((m) => STRIPS.has(m.kind))).of : new Map();
+  }
+
+  /** The curves of a track. @param {Track} track @returns {import('./paint.js').CurveData[]} */
+  curves(track) {
+    const { app } = this;
+    const { colors } = app.palette;
+    if (track.kind === "counter") {
+      const points = this.marks.filter((m) => m.kind === "counter" && m.name === track.name);
+      return points.length
+        ? [{
+            ns: points.map((m) => m.begin), values: points.map((m) => m.value), lows: points.map((m) => m.lowest),
+            highs: points.map((m) => m.highest), color: colors.accent, unit: "",
+          }]
+        : [];
+    }
+    const found = this.memoryCurves();
+    return found.curves.map((/** @type {{values: Float64Array}} */ { values }, /** @type {number} */ k) => ({
+      ns: found.ns, values, lows: values, highs: values, unit: "bytes",
+      color: [colors.mark, colors.accent, colors["ink-soft"], colors["ink-faint"]][k] ?? colors.ink,
+    }));
+  }
+
+  /** Of all processes together, or that of the scope, at the timeline's times; where nothing is known nothing is drawn. */
+  memoryCurves() {
+    const { session, s } = this.app;
+    const { id } = session.whole(s);
+    const process = session.processOf(s);
+    return session.once(`timeline memory ${id} ${process}`, () => {
+      const found = curvesOf(session.engine.memory(id).points, process);
+      const shift = found.first - this.facts.startNs;
+      const curves = found.curves
+        .filter((c) => c.key === "heap" || c.key === "rss")
+        .map((c) => ({ ...c, values: c.values.map((v) => (Number.isNaN(v) ? 0 : v)) }));
+      return { ns: found.ns.map((t) => t + shift), curves };
+    });
+  }
+
+  // ---- what is where ----
+
+  /** @param {number} y of the drawing @param {number} scrollTop @returns {Track | null} */
+  trackAt(y, scrollTop) {
+    const at = y + scrollTop - RULER;
+    if (y < RULER) return null;
+    return this.tracks.find((track) => at >= track.top && at < track.top + track.height) ?? null;
+  }
+
+  /** @param {number} x @param {number} y @param {number} scrollTop @returns {FoundCell | null} */
+  cellAt(x, y, scrollTop) {
+    const track = this.trackAt(y, scrollTop);
+    const cells = track && track.lane >= 0 ? this.cellsOf(track.lane) : null;
+    if (!track || !cells) return null;
+    const depth = Math.floor((y + scrollTop - RULER - rowsTop(track)) / track.row);
+    if (depth < 0 || depth >= track.rows) return null;
+    const i = this.cellIn(cells, depth, this.t(x));
+    return i < 0 ? null : { track, cells, i };
+  }
+
+  /** The cell of a depth at an instant, or within a pixel of it; -1: none. @param {Cells} cells @param {number} depth @param {number} t */
+  cellIn(cells, depth, t) {
+    let best = -1;
+    for (let i = firstOf(cells, depth, t - this.pixel); i < cells.length && cells.depth[i] === depth; i++) {
+      if (cells.begin[i] > t + this.pixel * 0.5) break;
+      if (cells.end[i] > t || best < 0) best = i;
+    }
+    return best;
+  }
+
+  /** A mark in a lane's head or strips. @param {number} x @param {number} y @param {number} scrollTop
+   * @returns {TimelineMark | null} */
+  markAt(x, y, scrollTop) {
+    const track = this.trackAt(y, scrollTop);
+    if (track?.kind === "tasks") {
+      const row = Math.floor((y + scrollTop - RULER - track.top - HEAD) / STRIP);
+      const t = this.t(x);
+      return this.tasks().findLast((m) => this.taskRows.get(m.value) === row && m.begin <= t + this.pixel && m.end >= t - this.pixel * 2) ?? null;
+    }
+    if (!track || track.lane < 0) return null;
+    const marks = this.marksOf(track);
+    const down = y + scrollTop - RULER - track.top;
+    const strips = this.stripsOf(track, marks);
+    /** @type {TimelineMark | null} */
+    let best = null;
+    for (const mark of marks) {
+      const [left, right] = [this.x(mark.begin), this.x(mark.end)];
+      const strip = strips.get(mark);
+      if (strip !== undefined ? Math.floor((down - HEAD) / STRIP) !== strip : down >= HEAD && !isBand(mark)) continue;
+      if (x >= left - 5 && x <= Math.max(right, left) + 5 && !STRIPS.has(mark.kind)) best = mark;
+      if (strip !== undefined && x >= left && x <= Math.max(right, left + 2)) best = mark;
+    }
+    return best;
+  }
+}
+
+/** @param {TimelineMark} mark */
+const isBand = (mark) => mark.kind === "lost" || mark.kind === "waited";
+
+/** The first cell of a depth that ends after an instant; cells are sorted by depth, then by time, and do not overlap.
+ * @param {Cells} cells @param {number} depth @param {number} t */
+export function firstOf(cells, depth, t) {
+  let [low, high] = [0, cells.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (cells.depth[middle] < depth || (cells.depth[middle] === depth && cells.end[middle] <= t)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
