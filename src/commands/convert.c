@@ -4,8 +4,10 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "commands/convert_choice.h"
 #include "commands/inputs.h"
 #include "commands/redact.h"
 #include "commands/verb.h"
@@ -21,6 +23,10 @@ static const char help_start[] =
     "      --metric NAME  weigh by this and not by time: calls, samples, gil, peak,\n"
     "                     leaked, allocated, blocks, … (of memory alone: together,\n"
     "                     or peak)\n"
+    "      --from TIME    of a timeline, what is behind this time: 1.5s, 20ms, …\n"
+    "      --to TIME      … and before this one (also --until)\n"
+    "      --min-duration TIME   … what lasts as long at least\n"
+    "      --max-depth N  … the N outermost calls\n"
     "  -f, --force        overwrite OUT if it exists\n"
     "      --redact       leave the arguments of command lines out of it\n"
     "  -h, --help         this text\n"
@@ -31,12 +37,17 @@ static const char help_start[] =
 struct convert_request {
     const char *output, *to, *metric;
     bool force, redact;
+    struct fm_save_choice choice;
 };
 
 static const struct option options[] = {
     { "output", required_argument, NULL, 'o' },
     { "to", required_argument, NULL, 't' },
     { "metric", required_argument, NULL, 'm' },
+    { "from", required_argument, NULL, 'F' },
+    { "until", required_argument, NULL, 'U' },
+    { "min-duration", required_argument, NULL, 'M' },
+    { "max-depth", required_argument, NULL, 'D' },
     { "force", no_argument, NULL, 'f' },
     { "redact", no_argument, NULL, 'r' },
     { "help", no_argument, NULL, 'h' },
@@ -48,7 +59,7 @@ static int print_help(void)
     const struct fm_format *const *all = fm_formats_all();
     fputs(help_start, stdout);
     for (size_t i = 0; all[i]; i++) {
-        if (!all[i]->save)
+        if (!all[i]->save && !all[i]->save_timeline)
             continue;
         printf("  %-11s %s:", all[i]->name, all[i]->title);
         for (size_t k = 0; all[i]->suffixes && all[i]->suffixes[k]; k++)
@@ -101,10 +112,34 @@ static const char *usual_metric(const struct fm_profile *p, const struct fm_form
     return NULL;
 }
 
+/* Takes the profile over. */
+static int write_timeline(const struct convert_request *q, struct fm_profile *p,
+                          const struct fm_format *format, struct fm_error *err)
+{
+    struct fm_save_choice choice = q->choice;
+    choice.say_spans = fm_convert_say_spans;
+    int status = fm_profile_write_timeline(p, q->output, format, &choice, q->force, err);
+    fm_profile_free(p);
+    return status;
+}
+
+static int check_choice(const struct convert_request *q, const struct fm_format *format,
+                        struct fm_error *err)
+{
+    bool timeline = format && format->save_timeline;
+    if (!timeline && fm_convert_chose(&q->choice))
+        return fm_error_set(err, FM_USAGE,
+                            "--from, --to TIME, --min-duration and --max-depth are of timelines: "
+                            "write one as perfetto or chrome");
+    if (timeline && q->metric)
+        return fm_error_set(err, FM_USAGE, "a timeline has no metric to be weighed by");
+    return 0;
+}
+
 static int convert(const struct convert_request *q, char *const *files, struct fm_error *err)
 {
     const struct fm_format *format;
-    if (choose_format(q, &format, err) < 0)
+    if (choose_format(q, &format, err) < 0 || check_choice(q, format, err) < 0)
         return err->status;
     struct fm_profile *p = fm_inputs_open(files, format == &fm_format_pstats, FM_FILE_ALL, err);
     if (!p)
@@ -112,12 +147,32 @@ static int convert(const struct convert_request *q, char *const *files, struct f
     fm_inputs_warn("convert", p);
     if (q->redact)
         fm_redact(p);
+    if (format && format->save_timeline)
+        return write_timeline(q, p, format, err);
     const char *metric = q->metric ? q->metric : usual_metric(p, format);
     int status = metric ? fm_profile_weigh(p, metric, err) : 0;
     if (status == 0)
         status = fm_profile_write(p, q->output, format, q->force, err);
     fm_profile_free(p);
     return status;
+}
+
+/* An option that chooses a part of a timeline. NULL, or what is wrong with it. */
+static const char *take_choice(struct convert_request *q, int option, const char *value)
+{
+    char *end;
+    if (option == 'D') {
+        unsigned long depth = strtoul(value, &end, 10);
+        q->choice.max_depth = (uint32_t)depth;
+        bool ok = fm_convert_is_time(value) && !*end && depth >= 1 && depth <= INT32_MAX;
+        return ok ? NULL : "--max-depth needs a whole number from 1 on";
+    }
+    uint64_t *ns = option == 'F'   ? &q->choice.from_ns
+                   : option == 'M' ? &q->choice.min_ns
+                                   : &q->choice.to_ns;
+    return fm_convert_time(value, ns) && (*ns || option == 'F')
+               ? NULL
+               : "a time needs its unit, as 10us, 1.5ms, 2s or 3min";
 }
 
 int fm_verb_convert(int argc, char **argv)
@@ -128,8 +183,11 @@ int fm_verb_convert(int argc, char **argv)
     opterr = 0;
     optind = 0;
     while ((option = getopt_long(argc, argv, ":o:fh", options, NULL)) != -1) {
+        const char *wrong = NULL;
         if (option == 'o')
             q.output = optarg;
+        else if ((option == 't' && fm_convert_is_time(optarg)) || strchr("FUMD", option))
+            wrong = take_choice(&q, option, optarg);
         else if (option == 't')
             q.to = optarg;
         else if (option == 'm')
@@ -144,6 +202,8 @@ int fm_verb_convert(int argc, char **argv)
             return fm_verb_usage("convert",
                                  option == ':' ? "%s needs a value" : "there is no option %s",
                                  argv[optind - 1]);
+        if (wrong)
+            return fm_verb_usage("convert", "%s", wrong);
     }
     if (!argv[optind])
         return fm_verb_usage("convert", "name at least one recording");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "record/model/file/file.h"
+#include "record/model/trace/build.h"
 #include "record/model/trace/timeline.h"
 #include "scratch_file.h"
 #include "trace_profile.h"
@@ -338,12 +339,354 @@ static void test_file(void **state)
     stage_free(&s);
 }
 
+/* ---- marks, regions, losses ---- */
+
+struct marks {
+    FM_VEC(struct fm_mark) list;
+};
+
+static bool keep_mark(void *context, const struct fm_mark *mark)
+{
+    struct marks *marks = context;
+    fm_vec_push(&marks->list, *mark);
+    return true;
+}
+
+static struct marks marks_of(struct fm_timeline *t)
+{
+    struct marks marks = { 0 };
+    assert_int_equal(fm_timeline_marks(t, FM_NONE, 0, UINT64_MAX, keep_mark, &marks, NULL), 0);
+    return marks;
+}
+
+static void check_mark(const struct fm_profile *p, const struct fm_mark *mark,
+                       enum fm_mark_kind kind, const char *name, uint64_t begin, uint64_t end)
+{
+    assert_int_equal(mark->kind, kind);
+    assert_string_equal(fm_profile_text(p, mark->name), name);
+    assert_int_equal(mark->begin_ns, begin);
+    assert_int_equal(mark->end_ns, end);
+}
+
+/* f1 [0, 200) with region n4 [10, 60) around f2 [20, 30), a collection [40, 50) of generation 2, region n5
+ * from 70 in f3 [65, 80) that ends at 90, and an exception, a counter, an instant and two steps of a task. */
+static void test_marks(void **state)
+{
+    (void)state;
+    struct stage s;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    words_begin(w, T0);
+    words_call(w, T0, 1);
+    words_escape(w, T0 + 10, FM_TRACE_REGION_BEGIN, (const uint32_t[]){ 4 }, 1);
+    words_call(w, T0 + 20, 2);
+    words_escape(w, T0 + 25, FM_TRACE_RAISE, (const uint32_t[]){ 9 }, 1);
+    words_return(w, T0 + 30);
+    words_escape(w, T0 + 40, FM_TRACE_GC_BEGIN, (const uint32_t[]){ 2 }, 1);
+    words_escape(w, T0 + 50, FM_TRACE_GC_END, (const uint32_t[]){ 17, 0 }, 2);
+    words_escape(w, T0 + 60, FM_TRACE_REGION_END, (const uint32_t[]){ 4 }, 1);
+    words_call(w, T0 + 65, 3);
+    words_escape(w, T0 + 70, FM_TRACE_REGION_BEGIN, (const uint32_t[]){ 5 }, 1);
+    words_return(w, T0 + 80);
+    words_escape(w, T0 + 90, FM_TRACE_REGION_END, (const uint32_t[]){ 5 }, 1);
+    words_escape(w, T0 + 100, FM_TRACE_COUNTER, (const uint32_t[]){ 6, 0, 0x40080000 }, 3);
+    words_escape(w, T0 + 110, FM_TRACE_TASK_NEW, (const uint32_t[]){ 1, 7, 0 }, 3);
+    words_escape(w, T0 + 120, FM_TRACE_TASK_STEP, (const uint32_t[]){ 1 }, 1);
+    words_escape(w, T0 + 130, 200, (const uint32_t[]){ 1 }, 1); /* a later version's */
+    words_escape(w, T0 + 140, FM_TRACE_TASK_STEP, (const uint32_t[]){ 0 }, 1);
+    words_escape(w, T0 + 150, FM_TRACE_TASK_DONE, (const uint32_t[]){ 1 }, 1);
+    words_return(w, T0 + 200);
+    words_hand_over(w);
+    stage_end(&s, 0);
+    struct spans spans = spans_of(s.t, 0, 0, UINT64_MAX);
+    assert_int_equal(spans.list.len, 6);
+    check_span(s.p, &spans.list.data[0], "f2", 20, 30, 2, 0);
+    check_span(s.p, &spans.list.data[1], "garbage collection", 40, 50, 2,
+               FM_SPAN_REGION | FM_SPAN_COLLECTION);
+    check_span(s.p, &spans.list.data[2], "n4", 10, 60, 1, FM_SPAN_REGION);
+    check_span(s.p, &spans.list.data[3], "n5", 70, 80, 2, FM_SPAN_REGION);
+    check_span(s.p, &spans.list.data[4], "f3", 65, 80, 1, 0);
+    check_span(s.p, &spans.list.data[5], "f1", 0, 200, 0, 0);
+    fm_vec_release(&spans.list);
+    struct marks marks = marks_of(s.t);
+    assert_int_equal(marks.list.len, 5);
+    check_mark(s.p, &marks.list.data[0], FM_MARK_EXCEPTION, "n9", 25, 25);
+    assert_string_equal(fm_profile_text(s.p, s.p->functions.data[marks.list.data[0].func].name),
+                        "f2");
+    check_mark(s.p, &marks.list.data[1], FM_MARK_COLLECTION, "", 40, 50);
+    assert_int_equal(marks.list.data[1].value, 2);
+    assert_int_equal(marks.list.data[1].other, 17);
+    check_mark(s.p, &marks.list.data[2], FM_MARK_REGION, "n5", 70, 90);
+    check_mark(s.p, &marks.list.data[3], FM_MARK_COUNTER, "n6", 100, 100);
+    assert_true(marks.list.data[3].value == 0x4008000000000000u); /* 3.0 */
+    check_mark(s.p, &marks.list.data[4], FM_MARK_TASK, "n7", 120, 140);
+    fm_vec_release(&marks.list);
+    size_t count;
+    fm_trace_pack_nodes(s.pack, &count);
+    assert_int_equal(count, 4); /* root, f1, f2, f3: regions are no contexts */
+    free(w);
+    stage_free(&s);
+}
+
+/* Events are lost between 40 and 60; f1 (since 0) goes on, f2 (since 10) does not, f3 began at 50. */
+static void test_loss(void **state)
+{
+    (void)state;
+    struct stage s;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    words_begin(w, T0);
+    words_call(w, T0, 1);
+    words_call(w, T0 + 10, 2);
+    words_escape(w, T0 + 60, FM_TRACE_LOST, (const uint32_t[]){ 5, 0, T0 + 40, 0, T0 + 60, 0 }, 6);
+    words_escape(w, T0 + 60, FM_TRACE_OPEN, (const uint32_t[]){ 1, T0, 0 }, 3);
+    words_escape(w, T0 + 60, FM_TRACE_OPEN, (const uint32_t[]){ 3, T0 + 50, 0 }, 3);
+    words_return(w, T0 + 80);
+    words_return(w, T0 + 100);
+    words_hand_over(w);
+    stage_end(&s, 0);
+    assert_int_equal(fm_timeline_lane(s.t, 0)->lost, 5);
+    struct spans spans = spans_of(s.t, 0, 0, UINT64_MAX);
+    assert_int_equal(spans.list.len, 4);
+    check_span(s.p, &spans.list.data[0], "f2", 10, 40, 1, 0);
+    check_span(s.p, &spans.list.data[1], "f1", 0, 40, 0, 0);
+    check_span(s.p, &spans.list.data[2], "f3", 50, 80, 1, FM_SPAN_BEGAN_BEFORE);
+    check_span(s.p, &spans.list.data[3], "f1", 0, 100, 0, FM_SPAN_BEGAN_BEFORE);
+    fm_vec_release(&spans.list);
+    struct marks marks = marks_of(s.t);
+    assert_int_equal(marks.list.len, 1);
+    check_mark(s.p, &marks.list.data[0], FM_MARK_LOST, "", 40, 60);
+    assert_int_equal(marks.list.data[0].value, 5);
+    fm_vec_release(&marks.list);
+    size_t count;
+    const struct fm_trace_node *nodes = fm_trace_pack_nodes(s.pack, &count);
+    assert_int_equal(count, 4);
+    assert_int_equal(nodes[1].calls, 1);
+    assert_int_equal(nodes[1].total_ticks, 100); /* once, the lost time included */
+    assert_int_equal(nodes[3].total_ticks, 30);
+    free(w);
+    stage_free(&s);
+}
+
+/* What a killed process left: a call without its function, one that was never defined, a record without
+ * its end. Whatever follows is not believed. */
+static void test_tail(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        struct stage s;
+        stage_begin(&s);
+        struct trace_words *w = writer(&s, 1);
+        words_begin(w, T0);
+        words_call(w, T0, 1);
+        words_call(w, T0 + 10, 2);
+        w->words[w->count++] =
+            (uint16_t)(kind == 2 ? FM_TRACE_ESCAPE | 5 << 2 : FM_TRACE_CALL | 5 << 2);
+        if (kind)
+            w->words[w->count++] = kind == 1 ? 41 : FM_TRACE_RAISE | 200 << 8;
+        fm_trace_pack_defined(s.pack, 40, 10);
+        words_hand_over(w);
+        assert_int_equal(fm_trace_pack_broken(s.pack), 1);
+        stage_end(&s, T0 + 30);
+        struct spans spans = spans_of(s.t, 0, 0, UINT64_MAX);
+        assert_int_equal(spans.list.len, 2);
+        check_span(s.p, &spans.list.data[0], "f2", 10, 30, 1, FM_SPAN_OPEN);
+        check_span(s.p, &spans.list.data[1], "f1", 0, 30, 0, FM_SPAN_OPEN);
+        fm_vec_release(&spans.list);
+        free(w);
+        stage_free(&s);
+    }
+}
+
+/* ---- ranges, durations, groups ---- */
+
+static void test_durations(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct naive n = { 0 };
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    make_random(&n, w, 500000, 4);
+    stage_end(&s, 0);
+    for (uint32_t id = 0; id < 40; id += 13) { /* 0: any */
+        struct fm_durations d, slow;
+        uint32_t func = id ? trace_function(s.p, id) : FM_NONE;
+        uint64_t calls = 0, sum = 0, longest = 0;
+        for (size_t i = 0; i < n.spans.len; i++) {
+            const struct naive_span *span = &n.spans.data[i];
+            if (id && span->func != id)
+                continue;
+            calls++;
+            sum += span->end - span->begin;
+            longest = span->end - span->begin > longest ? span->end - span->begin : longest;
+        }
+        assert_int_equal(fm_timeline_durations(s.t, func, 0, UINT64_MAX, 5, &d, NULL), 0);
+        assert_int_equal(d.calls, calls);
+        assert_int_equal(d.sum_ns, sum);
+        assert_int_equal(d.max_ns, longest);
+        assert_int_equal(d.longest.len, 5);
+        for (unsigned b = 0; b < 128; b++)
+            calls -= d.buckets[b];
+        assert_int_equal(calls, 0);
+        assert_int_equal(fm_timeline_slowest(s.t, func, 0, UINT64_MAX, 5, &slow, NULL), 0);
+        for (size_t i = 0; i < 5; i++) {
+            assert_int_equal(slow.longest.data[i].span.begin_ns, d.longest.data[i].span.begin_ns);
+            assert_int_equal(slow.longest.data[i].span.end_ns, d.longest.data[i].span.end_ns);
+        }
+        fm_durations_release(&d);
+        fm_durations_release(&slow);
+    }
+    fm_vec_release(&n.spans);
+    free(w);
+    stage_free(&s);
+}
+
+/* Ten requests f1 that call f2, f3; every third calls f2 twice; one of them is slow. */
+static void test_groups(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct fm_call_groups groups;
+    uint64_t now = T0;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    words_begin(w, T0);
+    for (unsigned i = 0; i < 10; i++) {
+        words_call(w, now, 1);
+        for (unsigned k = 0; k < (i % 3 ? 1 : 2); k++) {
+            words_call(w, now += 10, 2);
+            words_return(w, now += 10);
+        }
+        words_call(w, now += 10, 3);
+        words_return(w, now += i == 7 ? 5000 : 10);
+        words_return(w, now += 10);
+        now += 100;
+    }
+    words_hand_over(w);
+    stage_end(&s, 0);
+    uint32_t func = trace_function(s.p, 1);
+    assert_int_equal(fm_timeline_groups(s.t, func, 0, UINT64_MAX, &groups, NULL), 0);
+    assert_int_equal(groups.groups.len, 2);
+    const struct fm_call_group *one = &groups.groups.data[0], *two = one + 1;
+    assert_int_equal(one->calls, 6);
+    assert_int_equal(one->spans, 2);
+    assert_int_equal(one->min_ns, 50);
+    assert_int_equal(one->max_ns, 5040);
+    assert_int_equal(one->sum_ns, 5 * 50 + 5040);
+    assert_int_equal(one->slowest[0].span.end_ns - one->slowest[0].span.begin_ns, 5040);
+    assert_int_equal(one->slowest[1].span.end_ns - one->slowest[1].span.begin_ns, 50);
+    assert_int_equal(two->calls, 4);
+    assert_int_equal(two->spans, 3);
+    assert_int_equal(two->min_ns, 70);
+    assert_int_equal(two->max_ns, 70);
+    fm_call_groups_release(&groups);
+    free(w);
+    stage_free(&s);
+}
+
+/* A packer that goes on where another was killed makes the same tree and the same picture. */
+static void test_reopen(void **state)
+{
+    (void)state;
+    struct stage one, two;
+    struct naive n = { 0 };
+    stage_begin(&one);
+    struct trace_words *w = writer(&one, 1);
+    make_random(&n, w, 300000, 5);
+    fm_trace_pack_flush(one.pack);
+    stage_begin(&two);
+    fm_trace_pack_free(two.pack);
+    two.pack = fm_trace_pack_new(0, trace_sink, &two.packed);
+    for (size_t i = 0; i < one.packed.blocks.len; i++) {
+        const struct fm_trace_block *block = &one.packed.blocks.data[i];
+        uint8_t *bytes = malloc(block->bytes);
+        assert_int_equal(pread(one.packed.fd, bytes, block->bytes, (off_t)block->at), block->bytes);
+        assert_true(fm_trace_pack_reopen(two.pack, block->type, bytes, block->bytes));
+        trace_sink(&two.packed, block->type, bytes, block->bytes);
+        free(bytes);
+    }
+    stage_end(&one, 0);
+    stage_end(&two, 0);
+    size_t counts[2];
+    const struct fm_trace_node *a = fm_trace_pack_nodes(one.pack, &counts[0]);
+    const struct fm_trace_node *b = fm_trace_pack_nodes(two.pack, &counts[1]);
+    assert_int_equal(counts[0], counts[1]);
+    for (size_t i = 0; i < counts[0]; i++) {
+        assert_int_equal(a[i].func, b[i].func);
+        assert_int_equal(a[i].parent, b[i].parent);
+        assert_int_equal(a[i].calls, b[i].calls);
+        assert_int_equal(a[i].total_ticks, b[i].total_ticks);
+        assert_int_equal(a[i].min_ticks, b[i].min_ticks);
+        assert_int_equal(a[i].max_ticks, b[i].max_ticks);
+    }
+    compare_spans(&n, &two, 0, UINT64_MAX);
+    check_cells(&n, &two, 1000000);
+    check_cells(&n, &two, 100000000);
+    fm_vec_release(&n.spans);
+    free(w);
+    stage_free(&one);
+    stage_free(&two);
+}
+
+/* Lanes out of begins and ends, at times since 1970: f1 [0, 100) calls f2 [10, 30) in region r [5, 40). */
+static void test_build(void **state)
+{
+    (void)state;
+    const uint64_t begin = 1700000000123456789u;
+    struct fm_profile *p = fm_profile_new();
+    struct fm_trace_build *b = fm_trace_build_new();
+    uint32_t process = fm_profile_process(p, &(struct fm_process){ .pid = 1 });
+    fm_profile_thread(p, &(struct fm_thread){ .process = process, .tid = 1 });
+    uint32_t thread = fm_profile_thread(p, &(struct fm_thread){ .process = process, .tid = 2 });
+    uint32_t f1 = trace_function(p, 1), f2 = trace_function(p, 2);
+    struct fm_function region = { .kind = FM_FUNCTION_REGION, .name = fm_profile_string(p, "r") };
+    region.qualname = region.name;
+    uint32_t r = fm_profile_function(p, &region);
+    fm_trace_build_end(b, thread, begin); /* of nothing */
+    fm_trace_build_begin(b, p, thread, begin, f1);
+    fm_trace_build_begin(b, p, thread, begin + 5, r);
+    fm_trace_build_begin(b, p, thread, begin + 10, f2);
+    fm_trace_build_end(b, thread, begin + 30);
+    fm_trace_build_end(b, thread, begin + 40);
+    fm_trace_build_mark(b, thread,
+                        &(struct fm_mark){ .begin_ns = begin + 50,
+                                           .end_ns = begin + 50,
+                                           .kind = FM_MARK_INSTANT,
+                                           .name = fm_profile_string(p, "here"),
+                                           .func = f1 });
+    fm_trace_build_end(b, thread, begin + 100);
+    fm_trace_build_finish(b, p, process);
+    fm_trace_build_free(b);
+    struct fm_timeline *t = fm_timeline_open(p, NULL);
+    assert_non_null(t);
+    assert_int_equal(fm_timeline_lanes(t), 1);
+    assert_int_equal(fm_timeline_lane(t, 0)->thread, thread);
+    assert_true(fm_timeline_start_ns(t) == begin);
+    struct spans spans = spans_of(t, 0, 0, UINT64_MAX);
+    assert_int_equal(spans.list.len, 3);
+    check_span(p, &spans.list.data[0], "f2", 10, 30, 2, 0);
+    check_span(p, &spans.list.data[1], "r", 5, 40, 1, FM_SPAN_REGION);
+    check_span(p, &spans.list.data[2], "f1", 0, 100, 0, 0);
+    fm_vec_release(&spans.list);
+    struct marks marks = marks_of(t);
+    assert_int_equal(marks.list.len, 1);
+    check_mark(p, &marks.list.data[0], FM_MARK_INSTANT, "here", 50, 50);
+    assert_int_equal(marks.list.data[0].func, f1);
+    fm_vec_release(&marks.list);
+    fm_timeline_free(t);
+    fm_profile_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),        cmocka_unit_test(test_generator),
-        cmocka_unit_test(test_random_spans), cmocka_unit_test(test_random_cells),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_build),        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_loss),         cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_durations),    cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_reopen),       cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_generator),    cmocka_unit_test(test_random_spans),
+        cmocka_unit_test(test_random_cells), cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

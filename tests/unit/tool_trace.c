@@ -21,9 +21,10 @@
 
 struct program {
     struct trace_words w;
-    uint64_t now; /* ticks */
-    uint64_t state;
-    uint64_t left; /* events to make */
+    uint64_t now;   /* ticks */
+    uint64_t state; /* of chance */
+    uint64_t shape; /* … that decides what is called */
+    uint64_t left;  /* events to make */
     uint32_t stack[64];
     unsigned depth;
     uint32_t task;
@@ -33,6 +34,13 @@ static uint32_t chance(struct program *g)
 {
     g->state = g->state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(g->state >> 33);
+}
+
+/* Requests of one kind call the same. */
+static uint32_t choice(struct program *g)
+{
+    g->shape = g->shape * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(g->shape >> 33);
 }
 
 static void advance(struct program *g, uint32_t ns)
@@ -77,11 +85,11 @@ static void body(struct program *g, unsigned deepest)
 {
     uint32_t func = g->stack[g->depth - 1];
     unsigned calls = 1 + func % 4;
-    if (chance(g) % 64 == 0)
+    if (choice(g) % 64 == 0)
         calls += 6;
     for (unsigned i = 0; i < calls && g->left && g->depth < deepest; i++) {
-        call(g, 10 + (func * 7 + i * 13 + (chance(g) % 16 == 0)) % (FUNCTIONS - 10));
-        if (chance(g) % 3)
+        call(g, 10 + (func * 7 + i * 13 + (choice(g) % 16 == 0)) % (FUNCTIONS - 10));
+        if (choice(g) % 64 < 25 || g->depth % 60 > 45)
             body(g, deepest);
         leave(g);
     }
@@ -98,11 +106,12 @@ static void request(struct program *g, uint32_t number)
         mark(g, FM_TRACE_TASK_NEW, number, 10, number > 4 ? number - 4 : 0, 3);
         mark(g, FM_TRACE_TASK_STEP, number, 0, 0, 1);
     }
+    g->shape = number % 20;
     call(g, 2 + number % 3);
     mark(g, FM_TRACE_REGION_BEGIN, 4 + number % 2, 0, 0, 1);
     for (unsigned i = 0; i < 4; i++) {
         call(g, 5 + i);
-        body(g, 4 + chance(g) % 56);
+        body(g, 4 + choice(g) % 56);
         leave(g);
     }
     if (number % 97 == 0) /* a slow one */

@@ -13,6 +13,14 @@
 #include "base/error.h"
 #include "record/model/profile.h"
 
+/* Which part of a timeline is written. */
+struct fm_save_choice {
+    uint64_t from_ns, to_ns;           /* since it began; to 0: until its end */
+    uint64_t min_ns;                   /* shorter spans are left out */
+    uint32_t max_depth;                /* deeper ones, too; 0: none */
+    void (*say_spans)(uint64_t spans); /* NULL, or told before how many there will be */
+};
+
 struct fm_format {
     const char *name;            /* "pstats" */
     const char *title;           /* "cProfile's pstats" */
@@ -26,6 +34,9 @@ struct fm_format {
     struct fm_profile *(*load_fd)(int fd, uint64_t len, const char *name, struct fm_error *err);
     /* Append the profile in this format to `out`. NULL: cannot be written. */
     int (*save)(const struct fm_profile *p, struct fm_buffer *out, struct fm_error *err);
+    /* … its timeline, to a file, however long it is. NULL: cannot be. */
+    int (*save_timeline)(const struct fm_profile *p, const struct fm_save_choice *choice, int fd,
+                         struct fm_error *err);
 };
 
 extern const struct fm_format fm_format_pstats;
@@ -35,6 +46,7 @@ extern const struct fm_format fm_format_collapsed;
 extern const struct fm_format fm_format_speedscope;
 extern const struct fm_format fm_format_firefox;
 extern const struct fm_format fm_format_chrome;
+extern const struct fm_format fm_format_perfetto;
 extern const struct fm_format fm_format_pprof;
 extern const struct fm_format fm_format_mprofile;
 extern const struct fm_format fm_format_memray;
@@ -56,5 +68,10 @@ struct fm_profile *fm_profile_open_parts(const char *path, unsigned parts, struc
  * appears whole or not at all (written beside, then renamed). */
 int fm_profile_write(const struct fm_profile *p, const char *path, const struct fm_format *format,
                      bool overwrite, struct fm_error *err);
+
+/* The same of a part of its timeline, in a format of timelines. */
+int fm_profile_write_timeline(const struct fm_profile *p, const char *path,
+                              const struct fm_format *format, const struct fm_save_choice *choice,
+                              bool overwrite, struct fm_error *err);
 
 #endif

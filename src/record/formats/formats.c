@@ -22,6 +22,7 @@ static const struct fm_format *const formats[] = {
     &fm_format_speedscope,
     &fm_format_firefox,
     &fm_format_chrome,
+    &fm_format_perfetto,
     &fm_format_pprof,
     &fm_format_mprofile,
     &fm_format_memray,
@@ -163,6 +164,7 @@ struct fm_profile *fm_profile_open(const char *path, struct fm_error *err)
 struct format_work {
     const struct fm_profile *p;
     const struct fm_format *format; /* NULL: .fathom */
+    const struct fm_save_choice *choice;
 };
 
 static int write_profile(void *context, int fd, struct fm_error *err)
@@ -170,6 +172,8 @@ static int write_profile(void *context, int fd, struct fm_error *err)
     const struct format_work *work = context;
     if (!work->format)
         return fm_file_save(work->p, fd, err);
+    if (work->choice)
+        return work->format->save_timeline(work->p, work->choice, fd, err);
     fm_autobuffer bytes = FM_BUFFER_INIT;
     if (work->format->save(work->p, &bytes, err) < 0)
         return err->status;
@@ -179,8 +183,19 @@ static int write_profile(void *context, int fd, struct fm_error *err)
 int fm_profile_write(const struct fm_profile *p, const char *path, const struct fm_format *format,
                      bool overwrite, struct fm_error *err)
 {
-    struct format_work work = { p, format };
+    static const struct fm_save_choice all;
+    struct format_work work = { .p = p, .format = format };
+    if (format && !format->save && format->save_timeline)
+        return fm_profile_write_timeline(p, path, format, &all, overwrite, err);
     if (format && !format->save)
         return fm_error_set(err, FM_USAGE, "Fathom does not write %s", format->name);
+    return fm_output_write(path, overwrite, write_profile, &work, err);
+}
+
+int fm_profile_write_timeline(const struct fm_profile *p, const char *path,
+                              const struct fm_format *format, const struct fm_save_choice *choice,
+                              bool overwrite, struct fm_error *err)
+{
+    struct format_work work = { .p = p, .format = format, .choice = choice };
     return fm_output_write(path, overwrite, write_profile, &work, err);
 }

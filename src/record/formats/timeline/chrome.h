@@ -1,5 +1,6 @@
 /*
- * Chrome's trace events: chrome_read.c reads them, chrome_build.c makes a profile of what was read.
+ * Chrome's trace events: chrome_read.c reads them, chrome_build.c makes a profile of what was read, chrome_write.c
+ * writes them.
  *
  * A file is a list of events, each an object: a kind (`ph`), a time in microseconds (`ts`), a process and a thread.
  * X is a call with its duration, B and E are its begin and end, b, e and n belong to something asynchronous, i is an
@@ -10,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/strings.h"
+#include "record/formats/format.h"
 #include "record/formats/timeline/json_pull.h"
 #include "record/model/profile.h"
 
@@ -58,5 +60,9 @@ uint32_t fm_chrome_function(struct fm_chrome *c, const struct fm_slice *name,
 
 /* Everything was read: make trees of it. */
 void fm_chrome_build(struct fm_chrome *c);
+
+/* chrome_write.c */
+int fm_chrome_save(const struct fm_profile *p, const struct fm_save_choice *choice, int fd,
+                   struct fm_error *err);
 
 #endif

@@ -466,4 +466,5 @@ const struct fm_format fm_format_chrome = {
     .suffixes = suffixes,
     .recognise = recognise,
     .load = load,
+    .save_timeline = fm_chrome_save,
 };

@@ -82,6 +82,12 @@ static size_t find(const struct fm_trace_clock *clock, uint64_t ticks)
     return low;
 }
 
+/* Exact where it can be: instants may be nanoseconds since 1970, which no double holds. */
+static uint64_t length_at(double pace, uint64_t ticks)
+{
+    return pace == 1.0 ? ticks : (uint64_t)((double)ticks * pace);
+}
+
 uint64_t fm_trace_clock_ns(struct fm_trace_clock *clock, uint64_t ticks)
 {
     size_t count = clock->points.len, i = clock->near;
@@ -91,17 +97,16 @@ uint64_t fm_trace_clock_ns(struct fm_trace_clock *clock, uint64_t ticks)
     if (ticks < points[i].ticks || (i + 1 < count && ticks >= points[i + 1].ticks))
         i = clock->near = find(clock, ticks);
     if (ticks < points[i].ticks) {
-        double before = (double)(points[i].ticks - ticks) * points[i].ns_per_tick;
-        return before < (double)points[i].ns ? points[i].ns - (uint64_t)before : 0;
+        uint64_t before = length_at(points[i].ns_per_tick, points[i].ticks - ticks);
+        return before < points[i].ns ? points[i].ns - before : 0;
     }
-    uint64_t ns =
-        points[i].ns + (uint64_t)((double)(ticks - points[i].ticks) * points[i].ns_per_tick);
+    uint64_t ns = points[i].ns + length_at(points[i].ns_per_tick, ticks - points[i].ticks);
     return i + 1 < count && ns > points[i + 1].ns ? points[i + 1].ns : ns;
 }
 
 uint64_t fm_trace_clock_length_ns(const struct fm_trace_clock *clock, uint64_t ticks)
 {
-    return clock->pace > 0 ? (uint64_t)((double)ticks * clock->pace) : ticks;
+    return clock->pace > 0 ? length_at(clock->pace, ticks) : ticks;
 }
 
 uint64_t fm_trace_clock_ticks(const struct fm_trace_clock *clock, uint64_t ns)

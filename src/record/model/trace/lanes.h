@@ -93,6 +93,9 @@ void fm_traced_release(struct fm_timeline *t);
 /* The body of a block, unpacked; valid until others were asked for. NULL: it cannot be read. */
 const struct fm_kept_body *fm_timeline_body(struct fm_timeline *t, uint32_t trace, uint32_t block);
 
+/* The head of a block, in t->payload. */
+bool fm_timeline_head(struct fm_timeline *t, uint32_t trace, uint32_t block);
+
 /* The function of what a begin or a subject (events.h) is of. */
 uint32_t fm_timeline_function(const struct fm_timeline *t, uint32_t trace, uint32_t subject);
 uint32_t fm_timeline_name(const struct fm_timeline *t, uint32_t trace, uint32_t name);
@@ -111,6 +114,11 @@ int fm_traced_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64
                     uint64_t cell_ns, struct fm_cells *into, struct fm_error *err);
 int fm_traced_marks(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64_t to_ns,
                     fm_mark_fn *each, void *context, struct fm_error *err);
+
+/* Add what happened in a range (since the timeline began) to a profile that has the processes, threads and
+ * contexts of the recording. */
+int fm_traced_add(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns, struct fm_profile *into,
+                  struct fm_error *err);
 
 /* ---- cells ---- */
 

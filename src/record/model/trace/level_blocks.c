@@ -5,32 +5,33 @@
  *     body := runs, then of each run: depth, cells; then column after column: gap to the cell before of
  *             the depth, length, subject, spans − 1, longest, covered, origin · 8 + flags
  *
- * Times are counted in 2^(width − 8) ticks: a quarter of a percent of what can be seen at that level.
- * `longest` is 0 if the cell is one span, else the first five bits of the number and its magnitude.
+ * Times are counted in 2^(width − 5) ticks: a thirtieth of what can be seen at the finest level. `longest`
+ * is 0 if the cell is one span, else the first four bits of the number and its magnitude; `covered` is in
+ * fifteenths of its length.
  */
 #include "record/model/trace/levels.h"
 
 #include <stdlib.h>
 
-#define FINE_BITS 8
+#define FINE_BITS 5
 
 static unsigned quantum_of(uint32_t width)
 {
     return width > FINE_BITS ? width - FINE_BITS : 0;
 }
 
-/* Five bits of precision: 16 … 31, and how often it was halved. */
+/* Four bits of precision: 8 … 15, and how often it was halved. */
 static uint32_t magnitude(uint64_t value)
 {
     unsigned bits = value ? 64 - (unsigned)__builtin_clzll(value) : 1;
-    unsigned halved = bits > 5 ? bits - 5 : 0;
-    return 1 + ((halved << 5) | (uint32_t)(value >> halved));
+    unsigned halved = bits > 4 ? bits - 4 : 0;
+    return 1 + ((halved << 4) | (uint32_t)(value >> halved));
 }
 
 static uint64_t from_magnitude(uint64_t code)
 {
-    unsigned halved = (unsigned)((code - 1) >> 5);
-    return halved < 59 ? ((code - 1) & 31) << halved : 0;
+    uint64_t halved = (code - 1) >> 4;
+    return halved < 59 ? ((code - 1) & 15) << halved : 0;
 }
 
 static int compare_cells(const void *a, const void *b)
@@ -55,8 +56,9 @@ static void add_cell(struct fm_buffer *columns, const struct fm_level_cell *cell
     fm_buffer_add_varint(&columns[SUBJECT], cell->subject);
     fm_buffer_add_varint(&columns[SPANS], cell->spans - 1);
     fm_buffer_add_varint(&columns[LONGEST], cell->origin ? magnitude(cell->longest) : 0);
-    uint64_t share = length ? (uint64_t)((double)cell->covered * 255 / (double)length) : 255;
-    fm_buffer_add_char(&columns[COVERED], (char)(uint8_t)(share > 255 ? 255 : share));
+    uint64_t share = length ? (uint64_t)((double)cell->covered * 15 / (double)length + 0.5) : 15;
+    share = share > 15 ? 15 : share ? share : 1;
+    fm_buffer_add_char(&columns[COVERED], (char)share);
     fm_buffer_add_varint(&columns[ORIGIN], (uint32_t)cell->origin << 3 | (cell->flags & 7));
     *last = end;
 }
@@ -140,7 +142,8 @@ static bool read_cell(struct fm_cursor *columns, const struct fm_level_facts *fa
     const uint8_t *covered = fm_cursor_bytes(&columns[COVERED], 1);
     uint64_t origin = fm_cursor_varint(&columns[ORIGIN]);
     cell->longest = longest ? from_magnitude(longest) : cell->end - cell->begin;
-    cell->covered = covered ? (cell->end - cell->begin) / 255 * *covered : 0;
+    uint64_t share = covered && *covered < 15 ? *covered : 15;
+    cell->covered = (cell->end - cell->begin) / 15 * share;
     cell->origin = (uint8_t)(origin >> 3);
     cell->flags = origin & 7;
     for (int i = 0; i < COLUMNS; i++)

@@ -18,7 +18,7 @@
 #include "base/varint.h"
 #include "base/vec.h"
 
-#define FM_LEVELS      14  /* from 128 µs to more than two hours */
+#define FM_LEVELS      14  /* from 256 µs to more than four hours */
 #define FM_LEVEL_DEPTH 192 /* deeper spans are in the events alone */
 
 struct fm_level_cell {

@@ -90,7 +90,7 @@ static inline bool take_word(struct fm_trace_pack *pack, struct fm_stream *s,
     return true;
 }
 
-static void begin_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t ticks)
+void fm_pack_begin_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t ticks)
 {
     if (s->begun)
         return;
@@ -112,7 +112,7 @@ void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t t
         ticks = s->ticks;
     struct fm_words w = fm_words_over(words, count, pack->shift, ticks);
     while (fm_words_next(&w, &word)) {
-        begin_stream(pack, s, w.ticks);
+        fm_pack_begin_stream(pack, s, w.ticks);
         if (!take_word(pack, s, &word, w.ticks)) {
             pack->broken++;
             break;
@@ -187,7 +187,7 @@ static bool replay_events(struct fm_trace_pack *pack, const struct fm_payload *p
     struct fm_stream *s = fm_pack_stream(pack, facts.thread, 0);
     pack->replaying = true;
     if (s)
-        begin_stream(pack, s, facts.begin);
+        fm_pack_begin_stream(pack, s, facts.begin);
     while (s && fm_stretch_next(&stretch, &e)) {
         s->suspended = e.code % 4 == FM_EVENT_RESUME ? e.extra : 0;
         if (fm_event_begins(e.code))

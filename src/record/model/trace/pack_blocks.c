@@ -4,7 +4,7 @@
 #include "record/capture/format.h"
 #include "record/model/trace/packing.h"
 
-#define BUCKET_NS  128000.0 /* of the first level of detail */
+#define BUCKET_NS  256000.0 /* of the first level of detail */
 #define TICK_NS    0.4      /* while the clock is not known */
 #define CELLS_FULL 8192u
 #define MARKS_FULL 4096u
@@ -100,8 +100,23 @@ static void make_head(struct fm_trace_pack *pack, struct fm_stream *s)
     }
 }
 
+static void emit_clock(struct fm_trace_pack *pack)
+{
+    fm_buffer_clear(&pack->head);
+    fm_buffer_clear(&pack->body);
+    fm_buffer_add_varint(&pack->head, pack->clock.points.len - pack->clock_told);
+    for (; pack->clock_told < pack->clock.points.len; pack->clock_told++) {
+        const struct fm_clock_point *point = &pack->clock.points.data[pack->clock_told];
+        fm_buffer_add_varint(&pack->head, point->ticks);
+        fm_buffer_add_varint(&pack->head, point->ns);
+    }
+    give(pack, FM_BLOCK_TRACE_CLOCK);
+}
+
 static void emit_stretch(struct fm_trace_pack *pack, struct fm_stream *s)
 {
+    if (pack->clock_told < pack->clock.points.len)
+        emit_clock(pack); /* first: whoever goes on from here needs it */
     if (!s->stretch.deltas.len)
         return;
     make_head(pack, s);
@@ -125,19 +140,6 @@ void fm_pack_emit(struct fm_trace_pack *pack, struct fm_stream *s, bool all)
         give(pack, FM_BLOCK_TRACE_MARKS);
     }
     fm_pack_emit_process(pack, all);
-}
-
-static void emit_clock(struct fm_trace_pack *pack)
-{
-    fm_buffer_clear(&pack->head);
-    fm_buffer_clear(&pack->body);
-    fm_buffer_add_varint(&pack->head, pack->clock.points.len - pack->clock_told);
-    for (; pack->clock_told < pack->clock.points.len; pack->clock_told++) {
-        const struct fm_clock_point *point = &pack->clock.points.data[pack->clock_told];
-        fm_buffer_add_varint(&pack->head, point->ticks);
-        fm_buffer_add_varint(&pack->head, point->ns);
-    }
-    give(pack, FM_BLOCK_TRACE_CLOCK);
 }
 
 void fm_pack_emit_process(struct fm_trace_pack *pack, bool all)

@@ -1,7 +1,7 @@
 /*
  * Inside the packer: what pack.c (chunks, the process), pack_frames.c (what is open, the tree),
  * pack_escapes.c (records that are no calls) and pack_blocks.c (what goes out) share. Nobody else
- * includes this.
+ * includes this, but for build.c, which has begins and ends without words.
  *
  * Invariants:
  *  1. Of a stream `frames` is what is open after its last event, `stretch` what happened since its
@@ -98,6 +98,9 @@ struct fm_trace_pack {
     uint64_t last;                /* ticks of the last event of any thread */
     bool replaying;
 };
+
+/* pack.c: the first event of a thread. */
+void fm_pack_begin_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t ticks);
 
 /* pack_frames.c */
 void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code, uint64_t ticks,

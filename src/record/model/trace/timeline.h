@@ -182,4 +182,36 @@ int fm_timeline_durations(struct fm_timeline *t, uint32_t func, uint64_t from_ns
                           size_t longest, struct fm_durations *into, struct fm_error *err);
 void fm_durations_release(struct fm_durations *d);
 
+/* The longest calls alone, which is much faster: the rest of `into` is 0. */
+int fm_timeline_slowest(struct fm_timeline *t, uint32_t func, uint64_t from_ns, uint64_t to_ns,
+                        size_t longest, struct fm_durations *into, struct fm_error *err);
+
+/* The bucket of a duration. */
+static inline unsigned fm_timeline_bucket(uint64_t ns)
+{
+    if (ns < 2)
+        return 0;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(ns);
+    return octave * 2 + (unsigned)(ns >> (octave - 1) & 1);
+}
+
+/* Calls of a function that began and ended in the range, grouped by what was called in them and in what
+ * order; the largest group first. Traced lanes alone. */
+struct fm_call_group {
+    uint64_t hash; /* of what they did */
+    uint64_t calls, sum_ns, min_ns, max_ns;
+    uint64_t spans; /* in each of them */
+    uint64_t buckets[128];
+    struct fm_found_call first;
+    struct fm_found_call slowest[8]; /* longest first */
+    uint32_t slowest_count;
+};
+struct fm_call_groups {
+    FM_VEC(struct fm_call_group) groups;
+    uint64_t others; /* calls in groups beyond the first 65,536 */
+};
+int fm_timeline_groups(struct fm_timeline *t, uint32_t func, uint64_t from_ns, uint64_t to_ns,
+                       struct fm_call_groups *into, struct fm_error *err);
+void fm_call_groups_release(struct fm_call_groups *groups);
+
 #endif

@@ -56,6 +56,21 @@ const struct fm_kept_body *fm_timeline_body(struct fm_timeline *t, uint32_t trac
     return kept;
 }
 
+bool fm_timeline_head(struct fm_timeline *t, uint32_t trace, uint32_t block)
+{
+    const struct fm_trace *of = &t->p->traces.list.data[trace];
+    size_t at, len;
+    if (!read_payload(t, of, block, HEAD_BYTES) ||
+        !fm_payload_head(t->payload.data, t->payload.len, &at, &len))
+        return false;
+    if (len > t->payload.len - at &&
+        (!read_payload(t, of, block, at + len) || len > t->payload.len - at))
+        return false;
+    memmove(t->payload.data, t->payload.data + at, len);
+    t->payload.len = len;
+    return true;
+}
+
 /* ---- names ---- */
 
 uint32_t fm_timeline_function(const struct fm_timeline *t, uint32_t trace, uint32_t subject)

@@ -1,0 +1,190 @@
+/* A timeline on its way into a foreign format; see export.h. */
+#include "record/formats/timeline/export.h"
+
+#include "base/memory.h"
+#include "base/output.h"
+
+void fm_export_flush(struct fm_export_file *file)
+{
+    if (!file->status && file->bytes.len)
+        file->status = fm_output_put(file->fd, file->bytes.data, file->bytes.len, file->err);
+    fm_buffer_clear(&file->bytes);
+}
+
+const char *fm_export_category(const struct fm_profile *p, const struct fm_time_span *span)
+{
+    static const char *const kinds[] = { [FM_FUNCTION_PYTHON] = "python",
+                                         [FM_FUNCTION_C] = "c",
+                                         [FM_FUNCTION_NATIVE] = "native",
+                                         [FM_FUNCTION_REGION] = "region",
+                                         [FM_FUNCTION_ROOT] = "native" };
+    if (span->flags & FM_SPAN_COLLECTION)
+        return "gc";
+    if (span->flags & FM_SPAN_REGION)
+        return "region";
+    return span->func < p->functions.len ? kinds[p->functions.data[span->func].kind % 5] : "native";
+}
+
+/* ---- what was asked for ---- */
+
+/* Spans that are open on a lane. Those that were told come first: who is inside is shorter. */
+struct export_walk {
+    const struct fm_save_choice *choice;
+    const struct fm_export_writer *writer; /* NULL: only count */
+    const struct fm_export_file *file;
+    FM_VEC(struct fm_time_span) open;
+    size_t told;
+    uint64_t last_ns; /* times never go back, whatever the file says */
+    uint64_t spans;
+};
+
+static uint64_t in_range(struct export_walk *w, uint64_t ns)
+{
+    const struct fm_save_choice *choice = w->choice;
+    ns = ns < choice->from_ns ? choice->from_ns : ns > choice->to_ns ? choice->to_ns : ns;
+    w->last_ns = ns > w->last_ns ? ns : w->last_ns;
+    return w->last_ns;
+}
+
+/* Tell of spans that are long enough by now. */
+static void tell_begins(struct export_walk *w, uint64_t now_ns)
+{
+    while (w->told < w->open.len) {
+        const struct fm_time_span *span = &w->open.data[w->told];
+        bool deep = w->choice->max_depth && span->depth >= w->choice->max_depth;
+        uint64_t age = now_ns > span->begin_ns ? now_ns - span->begin_ns : 0;
+        if (deep || age < w->choice->min_ns)
+            return;
+        w->told++;
+        w->spans++;
+        if (w->writer)
+            w->writer->begin(w->writer->context, span, in_range(w, span->begin_ns));
+    }
+}
+
+static bool take_event(void *context, const struct fm_lane_event *event)
+{
+    struct export_walk *w = context;
+    tell_begins(w, event->at_ns);
+    if (!event->ends) {
+        fm_vec_push(&w->open, event->span);
+        tell_begins(w, event->at_ns);
+    } else if (w->open.len) {
+        w->open.len--;
+        if (w->told > w->open.len) {
+            w->told = w->open.len;
+            if (w->writer)
+                w->writer->end(w->writer->context, &event->span, in_range(w, event->at_ns));
+        }
+    }
+    return !w->file || !w->file->status;
+}
+
+static bool take_mark(void *context, const struct fm_mark *mark)
+{
+    struct export_walk *w = context;
+    w->writer->mark(w->writer->context, mark);
+    return !w->file->status;
+}
+
+static int walk_lane(struct export_walk *w, const struct fm_export_from *from, size_t lane,
+                     struct fm_error *err)
+{
+    w->open.len = w->told = 0;
+    w->last_ns = 0;
+    return from->events(from->context, lane, w->choice->from_ns, w->choice->to_ns, take_event, w,
+                        err);
+}
+
+int fm_export_count(const struct fm_export_from *from, const struct fm_save_choice *choice,
+                    uint64_t *spans, struct fm_error *err)
+{
+    struct export_walk w = { .choice = choice };
+    int status = 0;
+    for (size_t i = 0; i < from->lanes && status == 0; i++)
+        status = walk_lane(&w, from, i, err);
+    fm_vec_release(&w.open);
+    *spans = w.spans;
+    return status;
+}
+
+int fm_export_run(const struct fm_export_from *from, const struct fm_save_choice *choice,
+                  const struct fm_export_writer *writer, const struct fm_export_file *file,
+                  struct fm_error *err)
+{
+    struct export_walk w = { .choice = choice, .writer = writer, .file = file };
+    int status = 0;
+    writer->start(writer->context);
+    for (size_t i = 0; i < from->lanes && status == 0 && !file->status; i++) {
+        writer->lane(writer->context, i);
+        status = walk_lane(&w, from, i, err);
+        if (status == 0 && !file->status)
+            status = from->marks(from->context, (uint32_t)i, choice->from_ns, choice->to_ns,
+                                 take_mark, &w, err);
+    }
+    if (status == 0 && !file->status)
+        writer->finish(writer->context);
+    fm_vec_release(&w.open);
+    return status ? status : file->status;
+}
+
+/* ---- the timeline of a recording ---- */
+
+static const struct fm_lane *timeline_lane(void *context, size_t lane)
+{
+    return fm_timeline_lane(context, lane);
+}
+
+static int timeline_events(void *context, size_t lane, uint64_t from_ns, uint64_t to_ns,
+                           fm_lane_event_fn *each, void *each_context, struct fm_error *err)
+{
+    return fm_timeline_events(context, lane, from_ns, to_ns, each, each_context, err);
+}
+
+static int timeline_marks(void *context, uint32_t lane, uint64_t from_ns, uint64_t to_ns,
+                          fm_mark_fn *each, void *each_context, struct fm_error *err)
+{
+    return fm_timeline_marks(context, lane, from_ns, to_ns, each, each_context, err);
+}
+
+static int save_timeline(const struct fm_profile *p, struct fm_timeline *t,
+                         const struct fm_save_choice *asked, int fd, fm_export_fn *write,
+                         struct fm_error *err)
+{
+    struct fm_export_from from = { .context = t,
+                                   .start_ns = fm_timeline_start_ns(t),
+                                   .length_ns = fm_timeline_length_ns(t),
+                                   .lanes = fm_timeline_lanes(t),
+                                   .lane = timeline_lane,
+                                   .events = timeline_events,
+                                   .marks = timeline_marks };
+    struct fm_save_choice choice = *asked;
+    uint64_t spans;
+    if (!choice.to_ns || choice.to_ns > from.length_ns)
+        choice.to_ns = from.length_ns;
+    if (choice.from_ns > choice.to_ns)
+        return fm_error_set(err, FM_BAD_QUERY,
+                            "the timeline has %.3f s, and so nothing from %.3f s on",
+                            (double)from.length_ns / 1e9, (double)choice.from_ns / 1e9);
+    int status = fm_export_count(&from, &choice, &spans, err);
+    if (status == 0 && choice.say_spans)
+        choice.say_spans(spans);
+    return status ? status : write(p, &from, &choice, fd, err);
+}
+
+int fm_export_save(const struct fm_profile *p, const struct fm_save_choice *choice, int fd,
+                   fm_export_fn *write, struct fm_error *err)
+{
+    struct fm_error own = FM_ERROR_INIT;
+    err = err ? err : &own;
+    struct fm_timeline *t = fm_timeline_open(p, err);
+    if (!t && err->status)
+        return err->status;
+    if (!t)
+        return fm_error_set(err, FM_UNSUPPORTED,
+                            "the recording has no timeline: `fathom run` keeps that of samples, "
+                            "`fathom run --trace` that of every call");
+    int status = save_timeline(p, t, choice, fd, write, err);
+    fm_timeline_free(t);
+    return status;
+}
