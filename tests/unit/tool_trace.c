@@ -2,6 +2,7 @@
  * Writes a recording with a trace of a made-up program, for tests of timelines and for measuring them:
  *
  *     tool_trace OUTPUT EVENTS [PROCESSES [THREADS]]
+ *     tool_trace --read RECORDING: what its timeline costs to open and to look at
  *
  * A thread handles requests, one after the other: calls down to 60 deep that follow one another as in a
  * program, some slow, with exceptions, collections, regions, counters, and tasks on the first thread.
@@ -11,6 +12,7 @@
 #include <time.h>
 
 #include "record/model/file/file.h"
+#include "record/model/trace/timeline.h"
 #include "trace_profile.h"
 #include "trace_words.h"
 
@@ -182,9 +184,90 @@ static void run_process(struct fm_profile *p, uint32_t number, uint64_t events, 
     free(all);
 }
 
+/* ---- reading ---- */
+
+static double seconds_since(const struct timespec *begin)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begin->tv_sec) + 1e-9 * (double)(now.tv_nsec - begin->tv_nsec);
+}
+
+static bool count_span(void *context, const struct fm_time_span *span)
+{
+    uint64_t *spans = context;
+    *spans += span->end_ns >= span->begin_ns;
+    return true;
+}
+
+static void say_sizes(const struct fm_profile *p, uint64_t events)
+{
+    uint64_t bytes[64] = { 0 };
+    for (size_t i = 0; i < p->traces.list.len; i++)
+        for (size_t k = 0; k < p->traces.list.data[i].blocks.len; k++)
+            bytes[p->traces.list.data[i].blocks.data[k].type & 63] +=
+                p->traces.list.data[i].blocks.data[k].bytes;
+    printf("bytes per event: events %.3f, levels %.3f, marks %.3f, tasks %.3f\n",
+           (double)bytes[34] / (double)events, (double)bytes[35] / (double)events,
+           (double)bytes[36] / (double)events, (double)bytes[39] / (double)events);
+}
+
+/* What the timeline of a recording costs to open and to look at. */
+static int read_back(const char *path)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    struct timespec begin;
+    struct fm_cells cells = { 0 };
+    struct fm_durations slow;
+    uint64_t events = 0, spans = 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct fm_profile *p =
+        fm_file_load_fd(fd, (uint64_t)lseek(fd, 0, SEEK_END), path, FM_FILE_ALL, &err);
+    printf("load %.1f ms\n", seconds_since(&begin) * 1e3);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    struct fm_timeline *t = p ? fm_timeline_open(p, &err) : NULL;
+    if (!t) {
+        fprintf(stderr, "%s: no timeline %s\n", path, err.text);
+        return 1;
+    }
+    printf("open %.1f ms\n", seconds_since(&begin) * 1e3);
+    uint64_t length = fm_timeline_length_ns(t);
+    for (size_t i = 0; i < fm_timeline_lanes(t); i++)
+        events += fm_timeline_lane(t, i)->events;
+    printf("%llu events, %.3f s\n", (unsigned long long)events, (double)length / 1e9);
+    say_sizes(p, events);
+    for (uint64_t part = 1; part <= 4096; part *= 4) {
+        size_t count = 0;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        for (size_t i = 0; i < fm_timeline_lanes(t); i++) {
+            fm_timeline_cells(t, i, length / 3, length / 3 + length / part,
+                              length / part / 1600 + 1, &cells, &err);
+            count += cells.cells.len;
+        }
+        printf("1/%llu of all: %zu cells, %.1f ms\n", (unsigned long long)part, count,
+               seconds_since(&begin) * 1e3);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    fm_timeline_slowest(t, 12, 0, UINT64_MAX, 10, &slow, &err);
+    printf("slowest %.1f ms\n", seconds_since(&begin) * 1e3);
+    fm_durations_release(&slow);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (size_t i = 0; i < fm_timeline_lanes(t); i++)
+        fm_timeline_spans(t, i, 0, UINT64_MAX, count_span, &spans, &err);
+    printf("all %llu spans %.1f ms\n", (unsigned long long)spans, seconds_since(&begin) * 1e3);
+    fm_cells_release(&cells);
+    fm_timeline_free(t);
+    fm_profile_free(p);
+    close(fd);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct fm_error err = FM_ERROR_INIT;
+    if (argc == 3 && strcmp(argv[1], "--read") == 0)
+        return read_back(argv[2]);
     if (argc < 3) {
         fprintf(stderr, "tool_trace OUTPUT EVENTS [PROCESSES [THREADS]]\n");
         return 2;

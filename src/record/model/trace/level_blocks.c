@@ -5,7 +5,8 @@
  *     body := runs, then of each run: depth, cells; then column after column: gap to the cell before of
  *             the depth, length, subject, spans − 1, longest, covered, origin · 8 + flags
  *
- * Times are counted in 2^(width − 5) ticks: a thirtieth of what can be seen at the finest level. `longest`
+ * Times are counted in 2^(width − 5) ticks: a thirtieth of what can be seen at the finest level; those of
+ * cells that stand for many spans are rounded to half a bucket of the level that made them. `longest`
  * is 0 if the cell is one span, else the first four bits of the number and its magnitude; `covered` is in
  * fifteenths of its length.
  */
@@ -44,13 +45,17 @@ static int compare_cells(const void *a, const void *b)
 
 enum { GAP, LENGTH, SUBJECT, SPANS, LONGEST, COVERED, ORIGIN, COLUMNS };
 
-static void add_cell(struct fm_buffer *columns, const struct fm_level_cell *cell, unsigned quantum,
+/* What stands for many spans begins and ends with halves of a bucket of the level that made it. */
+static void add_cell(struct fm_buffer *columns, const struct fm_level_cell *cell, unsigned width,
                      uint64_t *last)
 {
-    uint64_t begin = cell->begin >> quantum, end = cell->end >> quantum;
-    uint64_t length = cell->end - cell->begin;
+    unsigned quantum = quantum_of(width), half = cell->origin ? width + 2 * cell->origin - 3 : 0;
+    uint64_t rest = ((uint64_t)1 << half) - 1;
+    uint64_t begin = (cell->begin & ~rest) >> quantum,
+             end = ((cell->end + rest) & ~rest) >> quantum;
     begin = begin < *last ? *last : begin;
     end = end < begin ? begin : end;
+    uint64_t length = (end - begin) << quantum;
     fm_buffer_add_varint(&columns[GAP], begin - *last);
     fm_buffer_add_varint(&columns[LENGTH], end - begin);
     fm_buffer_add_varint(&columns[SUBJECT], cell->subject);
@@ -77,6 +82,13 @@ static void add_runs(const struct fm_level_cell *cells, size_t count, struct fm_
     fm_buffer_add(body, runs.data, runs.len);
 }
 
+static void widen(uint64_t *begin, uint64_t *end, const struct fm_level_cell *cell, unsigned width)
+{
+    uint64_t rest = cell->origin ? ((uint64_t)1 << (width + 2 * cell->origin - 3)) - 1 : 0;
+    *begin = (cell->begin & ~rest) < *begin ? cell->begin & ~rest : *begin;
+    *end = ((cell->end + rest) & ~rest) > *end ? (cell->end + rest) & ~rest : *end;
+}
+
 void fm_level_block(struct fm_levels *levels, uint32_t thread, unsigned top, struct fm_buffer *head,
                     struct fm_buffer *body)
 {
@@ -86,15 +98,13 @@ void fm_level_block(struct fm_levels *levels, uint32_t thread, unsigned top, str
     unsigned quantum = quantum_of(levels->width);
     uint64_t begin = UINT64_MAX, end = 0, last = 0;
     qsort(cells, count, sizeof *cells, compare_cells);
-    for (size_t i = 0; i < count; i++) {
-        begin = cells[i].begin < begin ? cells[i].begin : begin;
-        end = cells[i].end > end ? cells[i].end : end;
-    }
+    for (size_t i = 0; i < count; i++) /* those that are rounded may begin earlier, and end later */
+        widen(&begin, &end, &cells[i], levels->width);
     begin = begin >> quantum << quantum;
     for (size_t i = 0; i < count; i++) {
         if (!i || cells[i].depth != cells[i - 1].depth)
             last = begin >> quantum;
-        add_cell(columns, &cells[i], quantum, &last);
+        add_cell(columns, &cells[i], levels->width, &last);
     }
     fm_buffer_clear(head);
     const uint64_t facts[] = { thread, top, levels->width, begin, end - begin, count };

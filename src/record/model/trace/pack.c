@@ -96,8 +96,8 @@ void fm_pack_begin_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint6
         return;
     s->begun = true;
     s->ticks = ticks;
-    pack->threads.data[s->index].first_ticks = ticks;
-    fm_pack_keyframe(s, ticks);
+    pack->threads.data[s->index].first_ticks = ticks & pack->grid;
+    fm_pack_keyframe(s, ticks & pack->grid);
 }
 
 void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t tid, uint64_t ticks,
@@ -120,7 +120,7 @@ void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t t
     }
     pack->broken += w.bad;
     struct fm_trace_thread *known = &pack->threads.data[s->index];
-    known->last_ticks = s->ticks;
+    known->last_ticks = s->ticks & pack->grid;
     pack->last = s->ticks > pack->last ? s->ticks : pack->last;
 }
 
@@ -135,7 +135,7 @@ static void end_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t
     s->beyond = 0;
     while (s->frames.len)
         fm_pack_end_frame(pack, s, FM_EVENT_CLOSE, ticks);
-    pack->threads.data[s->index].last_ticks = s->ticks;
+    pack->threads.data[s->index].last_ticks = s->ticks & pack->grid;
     fm_levels_end(&s->levels);
     fm_pack_emit(pack, s, true);
     pack->streams.data[s->index] = NULL;

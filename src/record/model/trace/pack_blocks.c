@@ -6,6 +6,7 @@
 
 #define BUCKET_NS  256000.0 /* of the first level of detail */
 #define TICK_NS    0.4      /* while the clock is not known */
+#define GRID_NS    12.5     /* times in blocks are at least this exact */
 #define CELLS_FULL 8192u
 #define MARKS_FULL 4096u
 
@@ -32,6 +33,8 @@ struct fm_stream *fm_pack_stream(struct fm_trace_pack *pack, uint32_t thread, ui
     s->tid = tid;
     s->index = index;
     s->levels.width = bucket_width(pack);
+    if (!pack->grid)
+        fm_pack_set_grid(pack);
     known.root = fm_pack_root(pack, index);
     fm_vec_push(&pack->streams, s);
     fm_vec_push(&pack->threads, known);
@@ -51,6 +54,17 @@ void fm_pack_stream_free(struct fm_stream *s)
     fm_vec_release(&s->orphans);
     fm_vec_release(&s->lost_frames);
     free(s);
+}
+
+/* Blocks have times to about ten nanoseconds, if the words are not exact themselves: finer ones would be
+ * as many bytes as all the rest, and reading a clock takes as long. */
+void fm_pack_set_grid(struct fm_trace_pack *pack)
+{
+    double ticks = GRID_NS / (pack->clock.pace > 0 ? pack->clock.pace : TICK_NS);
+    unsigned bits = pack->shift;
+    while (pack->shift && bits < 16 && (double)((uint64_t)2 << bits) <= ticks)
+        bits++;
+    pack->grid = ~(((uint64_t)1 << bits) - 1);
 }
 
 void fm_pack_keyframe(struct fm_stream *s, uint64_t ticks)

@@ -69,7 +69,8 @@ static void add_time(struct fm_trace_pack *pack, const struct fm_pack_frame *fra
         return;
     struct fm_trace_node *node = &pack->nodes.data[frame->node];
     node->total_ticks += ticks - frame->entered;
-    uint64_t entry = ticks - frame->begin;
+    bool open_before = fm_event_how(frame->code) == FM_EVENT_OPEN;
+    uint64_t entry = ticks - (open_before ? frame->begin : frame->entered);
     if (!whole)
         return;
     if (entry > node->max_ticks)
@@ -87,7 +88,7 @@ static uint64_t entered_at(const struct fm_stream *s, const struct fm_pack_frame
 {
     size_t depth = s->frames.len;
     if (fm_event_how(frame->code) != FM_EVENT_OPEN)
-        return frame->begin;
+        return ticks;
     if (!s->reopening)
         return ticks;
     if (depth < s->lost_frames.len && s->lost_frames.data[depth].begin == frame->begin &&
@@ -137,13 +138,13 @@ void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t cod
     }
     enum fm_event_begin how = fm_event_how(code);
     const struct fm_pack_frame *top = s->frames.len ? &s->frames.data[s->frames.len - 1] : NULL;
-    struct fm_pack_frame frame = { .begin = ticks, .code = code };
+    struct fm_pack_frame frame = { .begin = ticks & pack->grid, .code = code };
     uint32_t parent = top ? top->node : pack->threads.data[s->index].root;
     if (how == FM_EVENT_OPEN) {
-        frame.begin = extra < ticks ? ticks - extra : 0;
+        frame.begin = (extra < ticks ? ticks - extra : 0) & pack->grid;
         if (top && frame.begin < top->begin)
             frame.begin = top->begin;
-        extra = ticks - frame.begin;
+        extra = (ticks & pack->grid) - frame.begin;
         frame.flags = s->reopening ? FM_FRAME_LOST : 0;
     }
     frame.entered = entered_at(s, &frame, ticks);
@@ -191,9 +192,9 @@ void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t
 {
     size_t depth = s->frames.len - 1;
     struct fm_pack_frame *frame = &s->frames.data[depth];
-    uint64_t length = ticks - frame->begin;
+    uint64_t length = (ticks & pack->grid) - frame->begin;
     struct fm_level_cell span = { .begin = frame->begin,
-                                  .end = ticks,
+                                  .end = ticks & pack->grid,
                                   .longest = length,
                                   .covered = length,
                                   .spans = 1,

@@ -27,7 +27,7 @@ enum fm_frame_flags {
 };
 
 struct fm_pack_frame {
-    uint64_t begin;   /* of the span */
+    uint64_t begin;   /* of the span, on the grid of times */
     uint64_t entered; /* since when its time is not in the tree yet */
     uint32_t code;    /* of its begin, events.h */
     uint32_t node;
@@ -79,6 +79,7 @@ struct fm_async_span {
 
 struct fm_trace_pack {
     unsigned shift;
+    uint64_t grid; /* all bits of a time that blocks have; the tree has all */
     fm_trace_sink *sink;
     void *context;
     void *packer; /* of payloads */
@@ -123,6 +124,7 @@ void fm_pack_end_step(struct fm_stream *s, uint64_t ticks);
 /* pack_blocks.c */
 struct fm_stream *fm_pack_stream(struct fm_trace_pack *pack, uint32_t thread, uint32_t tid);
 void fm_pack_stream_free(struct fm_stream *s);
+void fm_pack_set_grid(struct fm_trace_pack *pack);
 void fm_pack_keyframe(struct fm_stream *s, uint64_t ticks);
 /* The stretch goes out if it is large enough, or (`all`) in any case, and what waits behind it. */
 void fm_pack_emit(struct fm_trace_pack *pack, struct fm_stream *s, bool all);
@@ -136,7 +138,7 @@ static inline void fm_pack_event(struct fm_trace_pack *pack, struct fm_stream *s
     s->ticks = ticks;
     if (pack->replaying)
         return;
-    fm_stretch_add(&s->stretch, code, ticks);
+    fm_stretch_add(&s->stretch, code, ticks & pack->grid);
     if (fm_stretch_bytes(&s->stretch) >= FM_STRETCH_FULL)
         fm_pack_emit(pack, s, false);
 }
