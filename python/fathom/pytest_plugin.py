@@ -60,13 +60,22 @@ def parse_size(text):
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
-def _size(count):
+def _size(count, digits=3):
     size, unit = float(count), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if abs(size) < 999.5:
             break
         size, unit = size / 1024, larger
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.3g} {unit}"
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.{digits}g} {unit}"
+
+
+def _sizes(*counts):
+    """Two sizes, with as many digits as it takes to tell them apart."""
+    for digits in range(3, 17):
+        shown = [_size(count, digits) for count in counts]
+        if shown[0] != shown[1]:
+            break
+    return shown
 
 
 # ---- calling contexts
@@ -193,7 +202,8 @@ class _Measurement:
         _agent.stretch_end()
         if too_much:
             stacks = _held(now, self._test, max(peak // 100, 1))
-            self.failure = (f"the test is limited to {_size(self._limits.memory)} of memory, and had {_size(peak)}"
+            limit, had = _sizes(self._limits.memory, peak)
+            self.failure = (f"the test is limited to {limit} of memory, and had {had}"
                             f" at its peak:\n\n{_shown(stacks)}")
         elif self._limits.leaks is not None:
             self._check_leaks()
@@ -319,7 +329,8 @@ class FathomPlugin:
         failure = measured.failure
         known = self.known.get(item.nodeid)
         if failure is None and known is not None and (measured.peak or 0) > known * _TOLERANCE + 1024:
-            failure = f"the test had {_size(measured.peak)} at its peak, and {_size(known)} the last time"
+            now, before = _sizes(measured.peak, known)
+            failure = f"the test had {now} at its peak, and {before} the last time"
         if failure and report.passed:
             report.outcome, report.longrepr = "failed", f"fathom: {failure}"
 

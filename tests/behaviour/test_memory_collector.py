@@ -10,7 +10,7 @@ import pytest
 import heap_stores
 import pythons
 from heap_stores import C, PYTHON
-from launch import program
+from launch import program, run
 
 KNOWN = program("memory_known.py")
 MARKS = {match[1]: number for number, line in enumerate(open(KNOWN), 1)
@@ -389,6 +389,15 @@ def test_tracemalloc_counts_the_same(record):
         os._exit(0)""")
     row = store.at_lines("program.py", PYTHON)[6]
     assert (row.allocated, row.blocks, row.live_blocks) == (100 * 433, 100, 50)
+
+
+def test_statistics_of_pools_are_silent(python, tmp_path):
+    """CPython has them for its own allocator alone, and finds another in its place; free lists are said as ever."""
+    code = "import sys; sys._debugmallocstats(); print('end')"
+    plain = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    done = run("-c", code, python=python, output=tmp_path / "o.fathom", collectors=("--memory",))
+    assert (done.returncode, done.stdout) == (0, "end\n") and "Small block threshold" in plain.stderr
+    assert "Small block threshold" not in done.stderr and "free PyDictObjects" in done.stderr
 
 
 def test_numpy_data_is_the_askers(tmp_path):

@@ -328,6 +328,27 @@ static void print_looks(const struct fm_report *r, const struct fm_memory_sums *
     print_line(r, FM_COLOR_NONE, line.data);
 }
 
+/* What the import system holds is somebody's who imports: how to see whose, if it is more than a twentieth. */
+static void print_imports(const struct fm_report *r, const struct fm_memory_sums *sums)
+{
+    enum fm_metric bytes = r->memory.at->bytes;
+    int64_t imports = 0;
+    fm_autobuffer line = FM_BUFFER_INIT;
+    char number[FM_NUMBER_BYTES];
+    for (size_t i = 0; i < r->flat->rows.len; i++) {
+        const struct fm_flat_row *row = &r->flat->rows.data[i];
+        const char *file = fm_profile_text(r->p, r->p->functions.data[row->func].file);
+        if (strncmp(file, "<frozen importlib", strlen("<frozen importlib")) == 0)
+            imports = fm_sum(imports, row->self[bytes]);
+    }
+    if (imports <= 0 || imports < sums->all[bytes] / 20)
+        return;
+    fm_buffer_addf(&line,
+                   "%s of what is shown came by imports: --fold '<frozen importlib*' shows whose",
+                   fm_number_bytes(number, imports));
+    print_line(r, FM_COLOR_NONE, line.data);
+}
+
 void fm_report_memory_header(const struct fm_report *r)
 {
     struct fm_memory_sums sums = fm_memory_sums_of(r);
@@ -339,6 +360,7 @@ void fm_report_memory_header(const struct fm_report *r)
     if (r->memory.at == &fm_instants[FM_AT_TIME])
         print_moment(r, &sums);
     print_memory(r, &sums);
+    print_imports(r, &sums);
     print_looks(r, &sums);
     fm_report_memory_reserves(r);
     fm_memory_describe_samples(&samples, &sums);
