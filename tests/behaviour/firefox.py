@@ -62,7 +62,9 @@ def check_thread(thread: dict, stacks: int) -> None:
     columns = {name: samples[name] for name in ("stack", "time", "weight")}
     assert all(len(column) == samples["length"] for column in columns.values())
     assert samples["weightType"] in ("samples", "tracing-ms", "bytes")
-    indices(samples["stack"], stacks)
+    indices(samples["stack"], stacks, null=True)
+    # What has no stack is a gap.
+    assert all(weight == 0 for stack, weight in zip(samples["stack"], samples["weight"]) if stack is None)
     assert all(weight >= 0 for weight in samples["weight"])
     assert samples["time"] == sorted(samples["time"]) and samples["time"][0] >= 0
     whole(thread["markers"], ["data", "name", "startTime", "endTime", "phase", "category"])
@@ -84,6 +86,8 @@ def sums(profile: dict) -> tuple[Counter, Counter, Counter]:
     own, total, category = Counter(), Counter(), Counter()
     for thread in profile["threads"]:
         for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
+            if stack is None:
+                continue
             functions = path(profile, stack)
             own[name[functions[0]]] += weight
             for function in {name[i] for i in functions}:

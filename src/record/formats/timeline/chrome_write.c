@@ -163,6 +163,10 @@ static void put_instant(struct chrome_writer *w, const struct fm_mark *mark, con
     fm_buffer_add_text(begin_event(w, "i"), ",\"s\":\"t\"");
     put_ts(w, mark->begin_ns);
     put_words(w, category, name, len);
+    if (mark->kind == FM_MARK_COLLECTION)
+        fm_buffer_addf(&w->file.bytes,
+                       ",\"args\":{\"generation\":%" PRIu64 ",\"collected\":%" PRIu64 "}",
+                       mark->value, mark->other);
     if (mark->kind == FM_MARK_FORK)
         fm_buffer_addf(&w->file.bytes, ",\"args\":{\"child\":%" PRIu64 "}", mark->value);
     end_event(w);
@@ -177,10 +181,6 @@ static void put_stretch(struct chrome_writer *w, const struct fm_mark *mark, uin
     fm_buffer_addf(begin_event(w, "b"), ",\"id2\":{\"local\":\"%" PRIu64 "\"}", number);
     put_ts(w, mark->begin_ns);
     put_words(w, category, name, len);
-    if (mark->kind == FM_MARK_COLLECTION)
-        fm_buffer_addf(&w->file.bytes,
-                       ",\"args\":{\"generation\":%" PRIu64 ",\"collected\":%" PRIu64 "}",
-                       mark->value, mark->other);
     if (mark->kind == FM_MARK_LOST)
         fm_buffer_addf(&w->file.bytes, ",\"args\":{\"events\":%" PRIu64 "}", mark->value);
     end_event(w);
@@ -229,7 +229,7 @@ static void put_mark(void *context, const struct fm_mark *mark)
         put_stretch(w, mark, mark->value, "task", name, len);
         break;
     case FM_MARK_COLLECTION:
-        put_stretch(w, mark, ++w->asynchronous, "gc", "garbage collection", 18);
+        put_instant(w, mark, "gc", "generation", 10);
         break;
     case FM_MARK_REGION:
         put_stretch(w, mark, ++w->asynchronous, "region", name, len);

@@ -2,7 +2,7 @@
  * Writes the JSON that Firefox Profiler opens, for sampled recordings; firefox.h says what it consists of.
  *
  * A sample is a stack with its weight in milliseconds ("tracing-ms"), told apart by the state that its thread
- * was in. Where the order of samples is not known, each stack is there once, one behind the other in the order
+ * was in, in the order of time (firefox_order.c). Where the order of samples is not known, each stack is there once, one behind the other in the order
  * of the tree, so that tables and flame graphs are right, and the chart over time is not one.
  */
 #include <string.h>
@@ -19,21 +19,20 @@
 struct firefox_saver {
     struct fm_firefox f;
     struct fm_buffer *out;
-    FM_VEC(struct fm_firefox_sample) samples; /* of all threads, those of one together */
-    size_t *begin;                            /* by thread, and one more: where its samples begin */
-    uint32_t *stack_of; /* by node; FM_NONE: a root, or nothing stands on it */
-    uint64_t start_ns;  /* the earliest instant of the recording */
+    struct fm_firefox_samples samples;
+    size_t *begin;     /* by thread, and one more: where its samples begin */
+    uint64_t start_ns; /* the earliest instant of the recording */
     struct fm_error *err;
 };
 
-/* ---- samples, in the order of the tree ---- */
+/* ---- samples ---- */
 
 /* Stacks of all nodes that something stands on. */
 static void make_stacks(struct firefox_saver *s)
 {
     const struct fm_profile *p = s->f.p;
     fm_autofree bool *needed = fm_calloc(p->nodes.len + 1, sizeof *needed);
-    s->stack_of = fm_malloc((p->nodes.len + 1) * sizeof *s->stack_of);
+    s->f.node_stack = fm_malloc((p->nodes.len + 1) * sizeof *s->f.node_stack);
     for (size_t i = p->nodes.len; i-- > 0;) {
         uint32_t parent = p->nodes.data[i].parent;
         if (parent != FM_NONE && (needed[i] || s->f.own.ns[i] > 0))
@@ -41,21 +40,31 @@ static void make_stacks(struct firefox_saver *s)
     }
     for (uint32_t i = 0; i < p->nodes.len; i++) { /* parents come first */
         const struct fm_node *n = &p->nodes.data[i];
-        s->stack_of[i] = FM_NONE;
+        s->f.node_stack[i] = FM_NONE;
         if (needed[i] && n->parent != FM_NONE)
-            s->stack_of[i] = fm_firefox_stack(&s->f, s->stack_of[n->parent], n->func, n->line,
-                                              FM_FIREFOX_NO_CATEGORY);
+            s->f.node_stack[i] = fm_firefox_stack(&s->f, s->f.node_stack[n->parent], n->func,
+                                                  n->line, FM_FIREFOX_NO_CATEGORY);
     }
+}
+
+static uint32_t stack_in(struct fm_firefox *f, uint32_t node, uint32_t category)
+{
+    const struct fm_node *n = &f->p->nodes.data[node];
+    uint32_t prefix = n->parent == FM_NONE ? FM_NONE : f->node_stack[n->parent];
+    return fm_firefox_stack(f, prefix, n->func, n->line, category);
+}
+
+uint32_t fm_firefox_node_stack(struct fm_firefox *f, uint32_t node, enum fm_state state)
+{
+    return stack_in(f, node, fm_firefox_category(state));
 }
 
 static void add_sample(struct firefox_saver *s, uint32_t node, uint32_t category, int64_t weight,
                        int64_t *at_ns)
 {
-    const struct fm_node *n = &s->f.p->nodes.data[node];
-    uint32_t prefix = n->parent == FM_NONE ? FM_NONE : s->stack_of[n->parent];
     struct fm_firefox_sample sample = { .at_ns = *at_ns, .weight = weight };
-    sample.stack = fm_firefox_stack(&s->f, prefix, n->func, n->line, category);
-    fm_vec_push(&s->samples, sample);
+    sample.stack = stack_in(&s->f, node, category);
+    fm_vec_push(&s->samples.list, sample);
     *at_ns = fm_sum(*at_ns, weight);
 }
 
@@ -91,21 +100,16 @@ static uint64_t since_start(const struct firefox_saver *s, uint64_t ns)
 static int add_tree(struct firefox_saver *s)
 {
     const struct fm_profile *p = s->f.p;
-    fm_autofree uint32_t *next = fm_malloc((p->nodes.len + 1) * sizeof *next);
-    fm_autofree uint32_t *first = fm_malloc((p->threads.len + 1) * sizeof *first);
-    memset(first, 0xff, (p->threads.len + 1) * sizeof *first);
-    for (size_t i = p->nodes.len; i-- > 0;) {
-        next[i] = first[p->nodes.data[i].thread];
-        first[p->nodes.data[i].thread] = (uint32_t)i;
-    }
     for (uint32_t thread = 0; thread < p->threads.len; thread++) {
         int64_t at_ns = (int64_t)since_start(s, p->threads.data[thread].start_ns);
-        s->begin[thread] = s->samples.len;
-        for (uint32_t i = first[thread]; i != FM_NONE; i = next[i])
+        s->begin[thread] = s->samples.begin = s->samples.list.len;
+        if (fm_firefox_add_order(&s->f, thread, s->start_ns, &s->samples))
+            continue;
+        for (uint32_t i = s->f.first_node[thread]; i != FM_NONE; i = s->f.next_node[i])
             add_node(s, i, &at_ns);
     }
-    s->begin[p->threads.len] = s->samples.len;
-    if (!s->samples.len)
+    s->begin[p->threads.len] = s->samples.list.len;
+    if (!s->samples.list.len)
         return fm_error_set(s->err, FM_UNSUPPORTED,
                             "the recording holds nothing that Firefox Profiler could show");
     return 0;
@@ -172,19 +176,24 @@ static void put_samples(struct firefox_saver *s, uint32_t thread)
                        : strcmp(s->f.own.unit, "bytes") == 0 ? "bytes"
                                                              : "samples";
     fm_buffer_add_text(s->out, "\"samples\":{\"stack\":[");
-    for (size_t i = begin; i < end; i++)
-        fm_buffer_addf(s->out, i == begin ? "%u" : ",%u", s->samples.data[i].stack);
+    for (size_t i = begin; i < end; i++) {
+        uint32_t stack = s->samples.list.data[i].stack;
+        if (stack == FM_NONE)
+            fm_buffer_add_text(s->out, i == begin ? "null" : ",null");
+        else
+            fm_buffer_addf(s->out, i == begin ? "%u" : ",%u", stack);
+    }
     fm_buffer_add_text(s->out, "],\n\"time\":[");
     for (size_t i = begin; i < end; i++) {
         if (i > begin)
             fm_buffer_add_char(s->out, ',');
-        put_weight(s, s->samples.data[i].at_ns);
+        put_weight(s, s->samples.list.data[i].at_ns);
     }
     fm_buffer_add_text(s->out, "],\n\"weight\":[");
     for (size_t i = begin; i < end; i++) {
         if (i > begin)
             fm_buffer_add_char(s->out, ',');
-        put_weight(s, s->samples.data[i].weight);
+        put_weight(s, s->samples.list.data[i].weight);
     }
     fm_buffer_addf(s->out, "],\n\"weightType\":\"%s\",\"length\":%zu},\n", type, end - begin);
 }
@@ -289,9 +298,8 @@ static int save(const struct fm_profile *p, struct fm_buffer *out, struct fm_err
     }
     if (status == 0)
         status = put_all(&s);
-    fm_vec_release(&s.samples);
+    fm_vec_release(&s.samples.list);
     free(s.begin);
-    free(s.stack_of);
     fm_firefox_release(&s.f);
     return status;
 }

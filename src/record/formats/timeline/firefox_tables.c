@@ -1,17 +1,41 @@
 /* The tables that threads of a Firefox profile share; see firefox.h. */
-#include "record/formats/json.h"
 #include "record/formats/timeline/firefox.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "record/formats/json.h"
 
 #define NO_FRAME_NAME "(no Python frame)"
 
 void fm_firefox_init(struct fm_firefox *f, const struct fm_profile *p)
 {
+    size_t threads = p->threads.len + 1, lanes = p->order.lanes.len + 1;
     *f = (struct fm_firefox){ .p = p, .no_frame = FM_NONE };
+    f->first_node = fm_malloc(threads * sizeof *f->first_node);
+    f->first_lane = fm_malloc(threads * sizeof *f->first_lane);
+    f->next_node = fm_malloc((p->nodes.len + 1) * sizeof *f->next_node);
+    f->next_lane = fm_malloc(lanes * sizeof *f->next_lane);
+    memset(f->first_node, 0xff, threads * sizeof *f->first_node);
+    memset(f->first_lane, 0xff, threads * sizeof *f->first_lane);
+    for (size_t i = p->nodes.len; i-- > 0;) {
+        f->next_node[i] = f->first_node[p->nodes.data[i].thread];
+        f->first_node[p->nodes.data[i].thread] = (uint32_t)i;
+    }
+    for (size_t i = p->order.lanes.len; i-- > 0;) {
+        f->next_lane[i] = f->first_lane[p->order.lanes.data[i].thread];
+        f->first_lane[p->order.lanes.data[i].thread] = (uint32_t)i;
+    }
 }
 
 void fm_firefox_release(struct fm_firefox *f)
 {
     fm_own_release(&f->own);
+    free(f->node_stack);
+    free(f->first_node);
+    free(f->next_node);
+    free(f->first_lane);
+    free(f->next_lane);
     fm_vec_release(&f->strings);
     fm_vec_release(&f->sources);
     fm_vec_release(&f->functions);

@@ -194,10 +194,6 @@ static void put_stretch(struct fm_perfetto *w, const struct fm_mark *mark, uint6
     begin_event(w, SLICE_BEGIN, track, category, name, len);
     if (mark->kind == FM_MARK_LOST)
         annotate(w, "events", mark->value);
-    if (mark->kind == FM_MARK_COLLECTION) {
-        annotate(w, "generation", mark->value);
-        annotate(w, "collected", mark->other);
-    }
     put_event(w, mark->begin_ns);
     put_end(w, track, mark->end_ns);
 }
@@ -249,6 +245,10 @@ static void put_instant(struct fm_perfetto *w, const struct fm_mark *mark, const
                         const char *name, size_t len)
 {
     begin_event(w, INSTANT, fm_perfetto_lane_track(w, w->lane), category, name, len);
+    if (mark->kind == FM_MARK_COLLECTION) { /* a span of the lane itself; this is what it did */
+        annotate(w, "generation", mark->value);
+        annotate(w, "collected", mark->other);
+    }
     if (mark->kind == FM_MARK_FORK) {
         annotate(w, "child", mark->value);
         fm_proto_fixed64(&w->event, EVENT_FLOWS, flow_of((uint32_t)mark->value));
@@ -276,7 +276,7 @@ void fm_perfetto_mark(struct fm_perfetto *w, const struct fm_mark *mark)
         put_instant(w, mark, "clock", "the clock jumped", 16);
         break;
     case FM_MARK_COLLECTION:
-        put_stretch(w, mark, lane, "gc", "garbage collection", 18);
+        put_instant(w, mark, "gc", "generation", 10);
         break;
     case FM_MARK_REGION:
         put_stretch(w, mark, process, "region", name, len);
