@@ -9,17 +9,21 @@
 #include "base/memory.h"
 #include "commands/inputs.h"
 #include "commands/report/report_options.h"
+#include "commands/report/report_range.h"
 #include "commands/verb.h"
 #include "record/formats/python/pstats.h"
 #include "record/formats/sources.h"
 #include "record/model/derive/edit.h"
 #include "record/model/derive/shed.h"
+#include "record/model/trace/timeline.h"
 #include "show/report/cost.h"
 
 /* The profile to report, and the table of its functions. */
 struct subject {
     struct fm_shown from, to; /* of --at TIME */
     struct fm_profile *p;
+    struct fm_timeline *timeline; /* of a report of the timeline */
+    struct fm_report_range range;
     struct fm_flat *made; /* what must be freed of the table */
     const struct fm_flat *flat;
     struct fm_names *names;
@@ -29,6 +33,9 @@ struct subject {
 
 static int edit(struct subject *s, const struct fm_report_options *o, struct fm_error *err)
 {
+    if (o->edits.len && s->timeline)
+        return fm_error_set(err, FM_USAGE,
+                            "--fold, --filter and --root do not go with a report of the timeline");
     for (size_t i = 0; i < o->edits.len; i++) {
         const struct fm_edit_step *step = &o->edits.data[i];
         struct fm_profile *old = s->p;
@@ -251,6 +258,17 @@ static void print_memory(const struct fm_report *r, const struct fm_report_optio
         fm_report_memory_functions(r);
 }
 
+static int print_timeline(const struct fm_report *r, const struct fm_report_options *o,
+                          struct fm_error *err)
+{
+    bool slowest = o->part == FM_PART_SLOWEST;
+    if (o->layout == FM_LAYOUT_JSON)
+        return slowest ? fm_report_slowest_json(r, err) : fm_report_timeline_json(r, err);
+    if (o->layout == FM_LAYOUT_CSV)
+        return slowest ? fm_report_slowest_csv(r, err) : fm_report_timeline_csv(r, err);
+    return slowest ? fm_report_slowest(r, err) : fm_report_timeline(r, err);
+}
+
 static void print(const struct fm_report *r, const struct fm_report_options *o)
 {
     enum fm_direction direction = o->part == FM_PART_CALLERS ? FM_CALLERS : FM_CALLEES;
@@ -385,6 +403,9 @@ static int open_subject(struct subject *s, struct fm_report_options *o, struct f
     /* A file of another tool names its sources but does not hold them. */
     if (fm_part_is_of_lines(o->part) && !s->p->processes.len && !s->p->sources.len)
         fm_sources_embed(s->p);
+    if (fm_report_range_is_asked(o) &&
+        fm_report_range_open(o, &s->p, &s->timeline, &s->range, err) < 0)
+        return err->status;
     if (o->states && !keep_states(s->p, o->states))
         return fail_without_samples(o, err);
     return fm_report_options_settle(o, s->p->lines.marked.len > 0, err);
@@ -425,10 +446,14 @@ static int report(struct subject *s, struct fm_report_options *o, struct fm_erro
     r.flat = s->flat;
     r.names = s->names;
     r.lines = s->lines;
+    r.timeline = s->timeline;
+    r.range = s->range;
     fm_query_run(&o->query, s->lines ? &s->lines->flat : s->flat, s->names, &r.selection);
     if (o->function && !r.selection.rows.len && !o->limited)
         fm_error_set(err, FM_UNSUPPORTED, "there is no function \"%s\"%s in the recording",
                      o->function, s->lines ? " with lines" : "");
+    else if (s->timeline)
+        print_timeline(&r, o, err);
     else
         print(&r, o);
     fm_selection_release(&r.selection);
@@ -449,6 +474,7 @@ int fm_verb_report(int argc, char **argv)
     fm_linetables_free(s.lines);
     free(s.origin);
     fm_flat_free(s.made);
+    fm_timeline_free(s.timeline);
     fm_profile_free(s.p);
     fm_report_options_release(&o);
     if (status >= 0)

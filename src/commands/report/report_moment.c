@@ -32,6 +32,11 @@ static bool parse_one(struct fm_moment *m, const char *text, const char *end)
     return false;
 }
 
+bool fm_moment_parse(struct fm_moment *m, const char *text)
+{
+    return parse_one(m, text, text + strlen(text));
+}
+
 bool fm_report_moment_parse(struct fm_report_moment *m, const char *text)
 {
     const char *dots = strstr(text, ".."), *end = text + strlen(text);

@@ -12,6 +12,9 @@ struct fm_report_moment {
     struct fm_moment from, to; /* `from` of a range only */
 };
 
+/* One time. False if the text is none. */
+bool fm_moment_parse(struct fm_moment *m, const char *text);
+
 /* False if the text is no time. */
 bool fm_report_moment_parse(struct fm_report_moment *m, const char *text);
 

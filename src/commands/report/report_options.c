@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands/report/report_range.h"
+
 static const char help[] =
     "Usage: fathom report [OPTION…] FILE…\n"
     "Tables and trees of a recording in any format of `fathom convert`. Several files are added up.\n"
@@ -20,6 +22,12 @@ static const char help[] =
     "      --min PERCENT     smallest branch of the tree (1)\n"
     "      --threads         the threads          --processes   the processes\n"
     "      --regions         the named phases of the program (fathom.region)\n"
+    "\n"
+    "When, where the program was sampled or traced:\n"
+    "      --timeline        a picture: what each thread did when\n"
+    "      --slowest FUNC    the longest calls of FUNC (a glob), and how long all of them took;\n"
+    "                        of a traced run\n"
+    "      --from T, --to T  any report of that time alone: 1.5s, 20ms, 50%\n"
     "\n"
     "Where the program was sampled:\n"
     "      --states          what threads and functions were doing: one column per state\n"
@@ -108,6 +116,10 @@ enum {
     OPT_STATE,
     OPT_MEMORY,
     OPT_AT,
+    OPT_TIMELINE,
+    OPT_SLOWEST,
+    OPT_FROM,
+    OPT_TO,
 };
 
 static const struct option options[] = {
@@ -153,6 +165,10 @@ static const struct option options[] = {
     { "memory", optional_argument, NULL, OPT_MEMORY },
     { "regions", no_argument, NULL, OPT_REGIONS },
     { "at", required_argument, NULL, OPT_AT },
+    { "timeline", no_argument, NULL, OPT_TIMELINE },
+    { "slowest", required_argument, NULL, OPT_SLOWEST },
+    { "from", required_argument, NULL, OPT_FROM },
+    { "to", required_argument, NULL, OPT_TO },
     { 0 },
 };
 
@@ -315,6 +331,19 @@ static int take_memory(struct fm_report_options *o, const char *text, struct fm_
                         text);
 }
 
+static int take_instant(struct fm_report_options *o, bool from, const char *text,
+                        struct fm_error *err)
+{
+    if (from)
+        o->from_said = true;
+    else
+        o->to_said = true;
+    if (fm_moment_parse(from ? &o->from : &o->to, text))
+        return 0;
+    return fm_error_set(err, FM_USAGE, "%s takes a time of the run (1.5s, 20ms, 50%%), not \"%s\"",
+                        from ? "--from" : "--to", text);
+}
+
 static void add_edit(struct fm_report_options *o, enum fm_edit_kind kind)
 {
     fm_vec_push(&o->edits, ((struct fm_edit_step){ kind, optarg }));
@@ -359,6 +388,9 @@ static int take_value(struct fm_report_options *o, int option, struct fm_error *
         return take_memory(o, optarg, err);
     case OPT_AT:
         return take_at(o, optarg, err);
+    case OPT_FROM:
+    case OPT_TO:
+        return take_instant(o, option == OPT_FROM, optarg, err);
     }
     return fm_error_set(err, FM_USAGE, "unknown option");
 }
@@ -414,9 +446,9 @@ static void remember(struct fm_report_options *o, int option)
                      { OPT_COLUMNS, "--columns" },
                      { OPT_UNIT, "--unit" },
                      { OPT_SKIP_ZERO, "--skip-zero" } };
-    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE,   OPT_THREADS,  OPT_PROCESSES,
-                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,    OPT_ANNOTATE, OPT_STATES,
-                                 OPT_WAITS,   OPT_SPOTS,   OPT_REGIONS };
+    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE,    OPT_THREADS,  OPT_PROCESSES,
+                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,     OPT_ANNOTATE, OPT_STATES,
+                                 OPT_WAITS,   OPT_SPOTS,   OPT_REGIONS, OPT_TIMELINE, OPT_SLOWEST };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
         if (of_lines[i].option == option)
             o->of_lines = of_lines[i].name;
@@ -451,6 +483,13 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
         return 0;
     case OPT_REGIONS:
         o->part = FM_PART_REGIONS;
+        return 0;
+    case OPT_TIMELINE:
+        o->part = FM_PART_TIMELINE;
+        return 0;
+    case OPT_SLOWEST:
+        o->part = FM_PART_SLOWEST;
+        o->function = optarg;
         return 0;
     case OPT_FOLD:
     case OPT_FILTER:
@@ -500,6 +539,8 @@ static int check(struct fm_report_options *o, struct fm_error *err)
             "them");
     if (fm_instant_of(fm_query_metric(&o->query)) != FM_INSTANTS)
         o->memory = true; /* who sorts by memory asks for it */
+    if (fm_report_range_check(o, err) < 0)
+        return err->status;
     if (o->memory)
         return fm_report_options_take_memory(o, err);
     if (o->of_lines && !o->part_said) { /* who asks for columns of lines asks for lines */
@@ -608,6 +649,8 @@ int fm_report_options_settle(struct fm_report_options *o, bool marked, struct fm
         settle_rows(o, 5);
     else if (o->part == FM_PART_WAITS || o->part == FM_PART_SPOTS)
         settle_rows(o, 20);
+    else if (fm_part_is_of_timeline(o->part))
+        settle_rows(o, o->part == FM_PART_TIMELINE ? 40 : 10);
     else if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function && !all)
         fm_query_limit(&o->query, ten ? 10 : 20);
     if (o->layout != FM_LAYOUT_TABLE && o->edges_max == -2)

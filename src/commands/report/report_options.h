@@ -38,7 +38,9 @@ struct fm_report_options {
     enum fm_instant at;
     bool at_said;
     struct fm_report_moment moment; /* of FM_AT_TIME */
-    bool together;                  /* it is known when all processes shown had most */
+    struct fm_moment from, to;      /* the stretch of the timeline that it is of … */
+    bool from_said, to_said;
+    bool together; /* it is known when all processes shown had most */
     double min_percent;
     int64_t process, thread; /* -1: all */
     enum fm_color_mode color;

@@ -317,6 +317,8 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
     case FM_PART_SOURCE: /* plain text only */
     case FM_PART_STATS:  /* of memory: memory_csv.c */
     case FM_PART_RESIDENT:
+    case FM_PART_TIMELINE: /* timeline_export.c */
+    case FM_PART_SLOWEST:
         break;
     case FM_PART_REGIONS:
         fm_csv_put_regions(r);

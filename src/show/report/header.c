@@ -218,9 +218,21 @@ void fm_report_notes(const struct fm_report *r)
     }
 }
 
+/* "only 1.500 s to 2.000 s of 4.100 s" */
+static void print_range(const struct fm_report *r)
+{
+    char text[128];
+    if (!r->range.asked)
+        return;
+    snprintf(text, sizeof text, "only %.3f s to %.3f s of %.3f s", (double)r->range.from_ns / 1e9,
+             (double)r->range.to_ns / 1e9, (double)r->range.length_ns / 1e9);
+    print_line(r, FM_COLOR_BOLD, text);
+}
+
 void fm_report_header(const struct fm_report *r)
 {
     print_subject(r);
+    print_range(r);
     print_size(r, true);
     print_sampling(r);
     print_cost(r);

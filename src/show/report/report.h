@@ -18,12 +18,20 @@
 #include "show/report/query.h"
 #include "show/report/table.h"
 
+struct fm_timeline;
+
 /* How tables of lines are wanted. */
 struct fm_lines_view {
     struct fm_line_columns columns;
     enum fm_time_unit unit;
     int hot_max;    /* lines in the table of the hottest; < 0: all */
     bool summarize; /* one line per function */
+};
+
+/* The stretch of the timeline that is shown, since it began. */
+struct fm_report_range {
+    bool asked; /* only a part of it */
+    uint64_t from_ns, to_ns, length_ns;
 };
 
 struct fm_report {
@@ -45,6 +53,8 @@ struct fm_report {
     double min_percent; /* smallest share of the time a branch of the tree must have */
     struct fm_lines_view view;
     struct fm_memory_view memory;
+    struct fm_timeline *timeline; /* of a report of the timeline */
+    struct fm_report_range range;
 };
 
 enum fm_direction { FM_CALLERS, FM_CALLEES };
@@ -80,6 +90,14 @@ void fm_report_memory_reserves(const struct fm_report *r); /* sentences, for hea
 void fm_report_memory_resident_json(const struct fm_report *r, struct fm_buffer *out);
 void fm_report_memory_resident_csv(const struct fm_report *r);
 
+/* Of the timeline: the phases of its threads, the longest calls of functions. */
+int fm_report_timeline(const struct fm_report *r, struct fm_error *err);
+int fm_report_timeline_json(const struct fm_report *r, struct fm_error *err);
+int fm_report_timeline_csv(const struct fm_report *r, struct fm_error *err);
+int fm_report_slowest(const struct fm_report *r, struct fm_error *err);
+int fm_report_slowest_json(const struct fm_report *r, struct fm_error *err);
+int fm_report_slowest_csv(const struct fm_report *r, struct fm_error *err);
+
 /* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_combine). */
 void fm_report_classic(const struct fm_report *r);
 void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direction);
@@ -96,6 +114,8 @@ enum fm_part {
     FM_PART_STATS, /* of memory */
     FM_PART_REGIONS,
     FM_PART_RESIDENT, /* of memory */
+    FM_PART_TIMELINE,
+    FM_PART_SLOWEST,
     FM_PART_STATES,
     FM_PART_WAITS,
     FM_PART_SPOTS,
@@ -112,6 +132,11 @@ static inline bool fm_part_is_of_lines(enum fm_part part)
 static inline bool fm_part_is_of_samples(enum fm_part part)
 {
     return part >= FM_PART_STATES && part <= FM_PART_SPOTS;
+}
+
+static inline bool fm_part_is_of_timeline(enum fm_part part)
+{
+    return part == FM_PART_TIMELINE || part == FM_PART_SLOWEST;
 }
 
 void fm_report_json(const struct fm_report *r, enum fm_part part);

@@ -14,11 +14,40 @@
 #define NAME_MIN     12 /* columns left for a name behind the lines of a tree */
 #define GAP          2
 
-static const char *const codes[] = {
-    [FM_COLOR_NONE] = "",          [FM_COLOR_DIM] = "\033[2m",     [FM_COLOR_BOLD] = "\033[1m",
-    [FM_COLOR_NAME] = "\033[36m",  [FM_COLOR_WARN] = "\033[33m",   [FM_COLOR_HEAT1] = "",
-    [FM_COLOR_HEAT2] = "\033[32m", [FM_COLOR_HEAT3] = "\033[33m",  [FM_COLOR_HEAT4] = "\033[1;31m",
-    [FM_COLOR_WORSE] = "\033[31m", [FM_COLOR_BETTER] = "\033[32m", [FM_COLOR_STATES] = "",
+static const char *const codes[FM_COLORS] = {
+    [FM_COLOR_NONE] = "",
+    [FM_COLOR_DIM] = "\033[2m",
+    [FM_COLOR_BOLD] = "\033[1m",
+    [FM_COLOR_NAME] = "\033[36m",
+    [FM_COLOR_WARN] = "\033[33m",
+    [FM_COLOR_HEAT1] = "",
+    [FM_COLOR_HEAT2] = "\033[32m",
+    [FM_COLOR_HEAT3] = "\033[33m",
+    [FM_COLOR_HEAT4] = "\033[1;31m",
+    [FM_COLOR_WORSE] = "\033[31m",
+    [FM_COLOR_BETTER] = "\033[32m",
+    [FM_COLOR_STATES] = "",
+    /* Black on a bright ground, then on a plain one. */
+    [FM_COLOR_PHASE] = "\033[30;102m",
+    [FM_COLOR_PHASE + 1] = "\033[30;104m",
+    [FM_COLOR_PHASE + 2] = "\033[30;103m",
+    [FM_COLOR_PHASE + 3] = "\033[30;105m",
+    [FM_COLOR_PHASE + 4] = "\033[30;106m",
+    [FM_COLOR_PHASE + 5] = "\033[30;101m",
+    [FM_COLOR_PHASE + 6] = "\033[30;47m",
+    [FM_COLOR_PHASE + 7] = "\033[30;42m",
+    [FM_COLOR_PHASE + 8] = "\033[30;45m",
+    [FM_COLOR_PHASE + 9] = "\033[30;43m",
+    [FM_COLOR_WAIT] = "\033[92m",
+    [FM_COLOR_WAIT + 1] = "\033[94m",
+    [FM_COLOR_WAIT + 2] = "\033[93m",
+    [FM_COLOR_WAIT + 3] = "\033[95m",
+    [FM_COLOR_WAIT + 4] = "\033[96m",
+    [FM_COLOR_WAIT + 5] = "\033[91m",
+    [FM_COLOR_WAIT + 6] = "\033[37m",
+    [FM_COLOR_WAIT + 7] = "\033[32m",
+    [FM_COLOR_WAIT + 8] = "\033[35m",
+    [FM_COLOR_WAIT + 9] = "\033[33m",
 };
 
 /* The state that a piece of a cell begins with: its word before a share, or its letter in a bar. */

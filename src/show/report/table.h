@@ -35,7 +35,11 @@ enum fm_color {
     FM_COLOR_WORSE,  /* more than it was */
     FM_COLOR_BETTER, /* less */
     FM_COLOR_STATES, /* a cell of states (sampling.h): each in its own colour */
+    FM_COLOR_PHASE, /* FM_PHASE_COLORS grounds that can be told apart, for pieces of a timeline … */
+    FM_COLOR_WAIT = FM_COLOR_PHASE + 10, /* … and the same as letters, where it stands still */
+    FM_COLORS = FM_COLOR_WAIT + 10,
 };
+#define FM_PHASE_COLORS 10
 
 enum fm_color_mode { FM_COLOR_AUTO, FM_COLOR_ALWAYS, FM_COLOR_NEVER };
 
