@@ -59,12 +59,20 @@ static int compare_cells(const void *a, const void *b)
     return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
+static bool is_sorted(const struct fm_cells *cells)
+{
+    for (size_t i = 1; i < cells->cells.len; i++)
+        if (compare_cells(&cells->cells.data[i - 1], &cells->cells.data[i]) > 0)
+            return false;
+    return true;
+}
+
 void fm_cell_builder_end(struct fm_cell_builder *b)
 {
     for (size_t depth = 0; depth < b->open.len; depth++)
         if (b->open.data[depth].spans)
             finish(b, depth);
-    if (b->into->cells.len)
+    if (!is_sorted(b->into))
         qsort(b->into->cells.data, b->into->cells.len, sizeof *b->into->cells.data, compare_cells);
     fm_vec_release(&b->open);
     fm_vec_release(&b->covered);

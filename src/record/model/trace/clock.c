@@ -88,7 +88,7 @@ static uint64_t length_at(double pace, uint64_t ticks)
     return pace == 1.0 ? ticks : (uint64_t)((double)ticks * pace);
 }
 
-uint64_t fm_trace_clock_ns(struct fm_trace_clock *clock, uint64_t ticks)
+uint64_t fm_trace_clock_find_ns(struct fm_trace_clock *clock, uint64_t ticks)
 {
     size_t count = clock->points.len, i = clock->near;
     if (!count)

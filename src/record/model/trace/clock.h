@@ -36,7 +36,23 @@ bool fm_trace_clock_append(struct fm_trace_clock *clock, uint64_t ticks, uint64_
 
 void fm_trace_clock_release(struct fm_trace_clock *clock);
 
-uint64_t fm_trace_clock_ns(struct fm_trace_clock *clock, uint64_t ticks);
+uint64_t fm_trace_clock_find_ns(struct fm_trace_clock *clock, uint64_t ticks);
+
+/* Most instants lie near the one that was asked for before. */
+static inline uint64_t fm_trace_clock_ns(struct fm_trace_clock *clock, uint64_t ticks)
+{
+    size_t i = clock->near, count = clock->points.len;
+    const struct fm_clock_point *point = clock->points.data + i;
+    if (i >= count || ticks < point->ticks || point->ns_per_tick == 1.0)
+        return fm_trace_clock_find_ns(clock, ticks);
+    uint64_t ns = point->ns + (uint64_t)((double)(ticks - point->ticks) * point->ns_per_tick);
+    if (i + 1 == count)
+        return ns;
+    if (ticks >= point[1].ticks)
+        return fm_trace_clock_find_ns(clock, ticks);
+    return ns < point[1].ns ? ns : point[1].ns;
+}
+
 uint64_t fm_trace_clock_length_ns(const struct fm_trace_clock *clock, uint64_t ticks);
 
 /* The last ticks that are not after `ns`. */

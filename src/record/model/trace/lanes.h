@@ -65,6 +65,8 @@ struct fm_timeline {
     struct fm_kept_body kept[FM_TIMELINE_KEPT];
     uint64_t uses, blocks_read; /* for those who measure */
     uint64_t damaged;           /* blocks that could not be read */
+    uint64_t told_since;        /* times of traced events are since then … */
+    bool only_ends;             /* … and nobody wants begins */
     struct fm_buffer payload;
     FM_VEC(struct fm_open_frame) frames; /* scratch */
 };

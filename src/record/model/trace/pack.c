@@ -103,7 +103,7 @@ void fm_pack_begin_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint6
 void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t tid, uint64_t ticks,
                          uint64_t ns, const uint16_t *words, size_t count)
 {
-    struct fm_stream *s = fm_pack_stream(pack, thread, tid);
+    struct fm_stream *s = count && words[0] ? fm_pack_stream(pack, thread, tid) : NULL;
     struct fm_word word;
     if (!s || ticks >= FM_WORDS_TICKS_MAX)
         return;

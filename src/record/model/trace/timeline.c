@@ -118,7 +118,14 @@ int fm_timeline_events(struct fm_timeline *t, size_t lane, uint64_t from_ns, uin
     struct asked asked = { .t = t, .event = each, .context = context };
     if (!ops)
         return no_lane(lane, err);
-    return ops->events(t, lane, on_clock(t, from_ns), on_clock(t, to_ns), tell_event, &asked, err);
+    from_ns = on_clock(t, from_ns);
+    to_ns = on_clock(t, to_ns);
+    if (ops != &fm_traced_ops)
+        return ops->events(t, lane, from_ns, to_ns, tell_event, &asked, err);
+    t->told_since = t->start_ns; /* there are so many of these that nothing is between */
+    int status = ops->events(t, lane, from_ns, to_ns, each, context, err);
+    t->told_since = 0;
+    return status;
 }
 
 static bool tell_span(void *context, const struct fm_lane_event *event)
@@ -131,7 +138,10 @@ int fm_timeline_spans(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint
                       fm_span_fn *each, void *context, struct fm_error *err)
 {
     struct asked asked = { .t = t, .span = each, .context = context };
-    return fm_timeline_events(t, lane, from_ns, to_ns, tell_span, &asked, err);
+    t->only_ends = true;
+    int status = fm_timeline_events(t, lane, from_ns, to_ns, tell_span, &asked, err);
+    t->only_ends = false;
+    return status;
 }
 
 int fm_timeline_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64_t to_ns,

@@ -53,6 +53,14 @@ static int compare_cells(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
+static bool is_sorted(const struct fm_level_cells *cells)
+{
+    for (size_t i = 1; i < cells->cells.len; i++)
+        if (compare_cells(&cells->cells.data[i - 1], &cells->cells.data[i]) > 0)
+            return false;
+    return true;
+}
+
 static void read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
                        struct level_read *read)
 {
@@ -70,7 +78,7 @@ static void read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
         if (!fm_level_facts(&facts, &head) || !fm_level_read(&facts, &body->body, take_cell, read))
             t->damaged++;
     }
-    if (read->cells.cells.len)
+    if (!is_sorted(&read->cells))
         qsort(read->cells.cells.data, read->cells.cells.len, sizeof *read->cells.cells.data,
               compare_cells);
 }
@@ -94,14 +102,14 @@ static void add_level_cell(struct fm_timeline *t, const struct fm_traced_lane *l
 
 /* ---- choosing ---- */
 
-/* The level whose buckets are not longer than a cell; 0: events. */
+/* The level whose buckets are not much longer than a cell; 0: events. */
 static unsigned level_for(struct fm_timeline *t, const struct fm_traced_lane *lane,
                           uint64_t cell_ns)
 {
     unsigned level = 0, width = lane->levels.list.len ? lane->levels.list.data[0].width : 63;
     const struct fm_trace_clock *clock = fm_timeline_clock(t, lane->trace);
     while (level < FM_LEVELS && width < 60 &&
-           fm_trace_clock_length_ns(clock, (uint64_t)1 << width) <= cell_ns) {
+           fm_trace_clock_length_ns(clock, (uint64_t)1 << width) <= cell_ns + cell_ns / 2) {
         level++;
         width += 2;
     }
@@ -131,7 +139,9 @@ int fm_traced_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64
     int status = FM_OK;
     read.level = level_for(t, traced, cell_ns);
     if (!read.level || events_between(traced, read.from, read.to) <= FEW_EVENTS) {
+        t->only_ends = true;
         status = fm_traced_ops.events(t, lane, from_ns, to_ns, add_span, &b, err);
+        t->only_ends = false;
     } else {
         read_level(t, traced, &read);
         for (size_t i = 0; i < read.cells.cells.len; i++)

@@ -46,17 +46,24 @@ static uint32_t end_flags(const struct walk *w, uint32_t code)
     }
 }
 
+static inline uint64_t told_ns(const struct walk *w, uint64_t ns)
+{
+    return ns > w->t->told_since ? ns - w->t->told_since : 0;
+}
+
 static void tell(struct walk *w, const struct fm_open_frame *frame, size_t depth, bool ends,
                  uint64_t at_ns, uint32_t flags)
 {
-    struct fm_lane_event event = { .at_ns = at_ns, .ends = ends };
-    event.span.begin_ns = fm_trace_clock_ns(w->clock, frame->begin);
-    event.span.end_ns = ends ? at_ns : event.span.begin_ns;
+    struct fm_lane_event event;
+    if (!ends && w->t->only_ends)
+        return;
+    event.ends = ends;
+    event.span.state = 0;
+    event.span.begin_ns = told_ns(w, fm_trace_clock_ns(w->clock, frame->begin));
+    event.at_ns = event.span.end_ns = ends ? told_ns(w, at_ns) : event.span.begin_ns;
     event.span.func = fm_timeline_function(w->t, w->lane->trace, fm_event_subject(frame->code));
     event.span.depth = (uint32_t)depth;
     event.span.flags = begin_flags(frame->code) | flags;
-    if (!ends)
-        event.at_ns = event.span.begin_ns;
     w->stopped = !w->each(w->context, &event);
 }
 
