@@ -10,6 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -251,6 +252,7 @@ def test_the_recording_so_far(tmp_path):
     process.send_signal(signal.SIGUSR1)
     while output.stat().st_ino == facts:
         assert process.poll() is None
+        time.sleep(0.005)
     assert recordings.one(output, "call")["calls"] == 1000
     assert recordings.one(output, "deep")["calls"] == 1
     process.communicate("\n", timeout=launch.TIMEOUT)
@@ -287,6 +289,7 @@ def test_a_program_waits_for_room(tmp_path):
     with open(os.path.join(folder, f"{pid}.0.trace"), "r+b") as file, mmap.mmap(file.fileno(), 4096) as header:
         while not struct.unpack_from("<I", header, 132)[0]:  # threads_wait
             assert process.poll() is None
+            time.sleep(0.005)
     process.send_signal(signal.SIGCONT)
     process.communicate(timeout=launch.TIMEOUT)
     assert process.returncode == 0

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
@@ -21,25 +22,44 @@
 
 #define SOON_MS  2  /* while something comes */
 #define LATER_MS 20 /* … less and less */
+#define LANES    4u /* threads, at most */
 
 struct traced {
     pid_t pid;
     unsigned number;
-    int pidfd; /* −1: it has ended, or cannot be watched */
+    int pidfd;          /* −1: it has ended, or cannot be watched */
+    uint64_t end_ticks; /* when it ended; 0: not yet. Set by who waits for that */
     bool ended;
     struct fm_trace_log *log;
+};
+
+/* A thread and its processes: those whose numbers have the same rest, so that programs which one process
+ * executes after another are in one lane. */
+struct trace_lane {
+    struct fm_trace_watch *watch;
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock; /* of the list; who takes several does so in their order */
+    FM_VEC(struct traced *) list;
 };
 
 struct fm_trace_watch {
     char *folder;
     uint64_t window_ns;
     int inotify, stop; /* stop: an eventfd */
-    pthread_t thread;
-    pthread_mutex_t lock; /* of all that follows */
-    bool started;
-    FM_VEC(struct traced) list;
-    FM_VEC(struct pollfd) polled;
+    /* Open calls last until their process ends, so that instant is to be exact however much there is to
+     * pack: a thread waits for nothing else. */
+    pthread_t ends_thread;
+    int ends;  /* an epoll; −1: processes are asked one by one */
+    bool over; /* no thread is started any more */
+    struct trace_lane
+        lanes[LANES]; /* the first one finds new traces; others are started when needed */
 };
+
+static struct trace_lane *lane_of(struct fm_trace_watch *w, pid_t pid)
+{
+    return &w->lanes[(unsigned)pid % LANES];
+}
 
 /* ---- finding ---- */
 
@@ -56,40 +76,55 @@ static int watch_process(pid_t pid)
 }
 
 /* Another program of the same process: the one before is no more. */
-static void end_older(struct fm_trace_watch *w, pid_t pid, unsigned number)
+static void end_older(struct trace_lane *lane, pid_t pid, unsigned number)
 {
-    for (size_t i = 0; i < w->list.len; i++) {
-        struct traced *t = &w->list.data[i];
-        if (t->pid != pid || t->number >= number || t->ended)
-            continue;
-        fm_trace_log_end(t->log, 0);
-        t->ended = true;
-        if (t->pidfd >= 0)
-            close(t->pidfd);
-        t->pidfd = -1;
+    for (size_t i = 0; i < lane->list.len; i++) {
+        struct traced *t = lane->list.data[i];
+        if (t->pid == pid && t->number < number && !t->ended) {
+            fm_trace_log_end(t->log, 0);
+            t->ended = true;
+        }
     }
 }
 
-static struct traced *find(const struct fm_trace_watch *w, pid_t pid, unsigned number)
+static struct traced *find(const struct trace_lane *lane, pid_t pid, unsigned number)
 {
-    for (size_t i = 0; i < w->list.len; i++)
-        if (w->list.data[i].pid == pid && w->list.data[i].number == number)
-            return &w->list.data[i];
+    for (size_t i = 0; i < lane->list.len; i++)
+        if (lane->list.data[i]->pid == pid && lane->list.data[i]->number == number)
+            return lane->list.data[i];
     return NULL;
 }
 
+static bool start(struct trace_lane *lane);
+
+static void add(struct trace_lane *lane, pid_t pid, unsigned number)
+{
+    struct traced *t = fm_calloc(1, sizeof *t);
+    struct epoll_event end = { .events = EPOLLIN, .data.ptr = t };
+    *t = (struct traced){ .pid = pid, .number = number, .pidfd = watch_process(pid) };
+    t->log = fm_trace_log_new(lane->watch->folder, pid, number);
+    fm_trace_log_forget(t->log, lane->watch->window_ns);
+    end_older(lane, pid, number);
+    fm_vec_push(&lane->list, t);
+    if (t->pidfd >= 0 && lane->watch->ends >= 0)
+        epoll_ctl(lane->watch->ends, EPOLL_CTL_ADD, t->pidfd, &end);
+}
+
+/* In the lane of its process; in the first one, if that has no thread. */
 static void see(struct fm_trace_watch *w, const char *name)
 {
     int pid, end = 0;
     unsigned number;
     if (sscanf(name, "%d.%u%n", &pid, &number, &end) != 2 || !end ||
-        strcmp(name + end, FM_TRACE_SUFFIX) != 0 || find(w, pid, number))
+        strcmp(name + end, FM_TRACE_SUFFIX) != 0)
         return;
-    struct traced t = { .pid = pid, .number = number, .pidfd = watch_process(pid) };
-    t.log = fm_trace_log_new(w->folder, pid, number);
-    fm_trace_log_forget(t.log, w->window_ns);
-    end_older(w, pid, number);
-    fm_vec_push(&w->list, t);
+    struct trace_lane *lane = lane_of(w, pid);
+    if (!lane->started && !w->over && !start(lane))
+        lane = &w->lanes[0];
+    pthread_mutex_lock(&lane->lock);
+    if (!find(lane, pid, number))
+        add(lane, pid, number);
+    pthread_mutex_unlock(&lane->lock);
 }
 
 static void see_all(struct fm_trace_watch *w)
@@ -128,78 +163,118 @@ static bool is_readable(int fd)
     return poll(&one, 1, 0) > 0;
 }
 
-static bool has_ended(const struct traced *t)
+/* Has it ended, and when? That is 0 if nobody saw it. */
+static bool has_ended(const struct fm_trace_watch *w, const struct traced *t, uint64_t *end_ticks)
 {
-    if (t->pidfd >= 0)
-        return is_readable(t->pidfd);
-    return kill(t->pid, 0) != 0 && errno == ESRCH;
+    *end_ticks = __atomic_load_n(&t->end_ticks, __ATOMIC_ACQUIRE);
+    if (*end_ticks || t->pidfd < 0)
+        return *end_ticks || (kill(t->pid, 0) != 0 && errno == ESRCH);
+    if (w->ends >= 0 && !w->over)
+        return false; /* it will be told */
+    *end_ticks = fm_clock_ticks();
+    return is_readable(t->pidfd);
 }
 
 /* Some of one process. True if there may be more. */
-static bool visit(struct traced *t)
+static bool visit(const struct fm_trace_watch *w, struct traced *t)
 {
-    uint64_t now_ticks = fm_clock_ticks();
+    uint64_t end_ticks;
     if (t->ended)
         return false;
-    if (!has_ended(t))
+    if (!has_ended(w, t, &end_ticks))
         return fm_trace_log_drain(t->log);
-    fm_trace_log_end(t->log, t->pidfd >= 0 ? now_ticks : 0);
+    fm_trace_log_end(t->log, end_ticks);
     t->ended = true;
-    if (t->pidfd >= 0)
-        close(t->pidfd);
-    t->pidfd = -1;
     return true;
 }
 
 /* Once around. */
-static bool visit_all(struct fm_trace_watch *w)
+static bool visit_lane(struct trace_lane *lane)
 {
     bool more = false;
-    see_new(w);
-    for (size_t i = 0; i < w->list.len; i++)
-        more = visit(&w->list.data[i]) || more;
+    pthread_mutex_lock(&lane->lock);
+    if (lane == lane->watch->lanes)
+        see_new(lane->watch);
+    for (size_t i = 0; i < lane->list.len; i++)
+        more = visit(lane->watch, lane->list.data[i]) || more;
+    pthread_mutex_unlock(&lane->lock);
     return more;
 }
 
-/* Until a process appears or ends, somebody says stop, or it is time again. False: stop. */
-static bool pause_for(struct fm_trace_watch *w, int ms)
+/* Until a process appears, somebody says stop, or it is time again. False: stop. */
+static bool pause_for(const struct trace_lane *lane, int ms)
 {
-    pthread_mutex_lock(&w->lock);
-    w->polled.len = 0;
-    fm_vec_push(&w->polled, ((struct pollfd){ w->stop, POLLIN, 0 }));
-    fm_vec_push(&w->polled, ((struct pollfd){ w->inotify, POLLIN, 0 }));
-    for (size_t i = 0; i < w->list.len; i++)
-        if (w->list.data[i].pidfd >= 0)
-            fm_vec_push(&w->polled, ((struct pollfd){ w->list.data[i].pidfd, POLLIN, 0 }));
-    pthread_mutex_unlock(&w->lock);
-    poll(w->polled.data, w->polled.len, ms); /* one that hold() closes meanwhile just wakes it */
-    return !(w->polled.data[0].revents & POLLIN);
+    const struct fm_trace_watch *w = lane->watch;
+    struct pollfd fds[] = { { w->stop, POLLIN, 0 }, { w->inotify, POLLIN, 0 } };
+    poll(fds, lane == w->lanes ? 2 : 1, ms);
+    return !(fds[0].revents & POLLIN);
+}
+
+/* The one of the ends: until somebody says stop. */
+static void *ends_main(void *data)
+{
+    const struct fm_trace_watch *w = data;
+    struct epoll_event event;
+    while (epoll_wait(w->ends, &event, 1, -1) != 0) {
+        struct traced *t = event.data.ptr;
+        if (!t)
+            break;
+        epoll_ctl(w->ends, EPOLL_CTL_DEL, t->pidfd, NULL);
+        __atomic_store_n(&t->end_ticks, fm_clock_ticks(), __ATOMIC_RELEASE);
+    }
+    return NULL;
 }
 
 static void *thread_main(void *data)
 {
-    struct fm_trace_watch *w = data;
+    struct trace_lane *lane = data;
     int ms = SOON_MS;
     do {
-        pthread_mutex_lock(&w->lock);
-        bool more = visit_all(w);
-        pthread_mutex_unlock(&w->lock);
+        bool more = visit_lane(lane);
         ms = more ? 0 : ms ? (ms * 2 < LATER_MS ? ms * 2 : LATER_MS) : SOON_MS;
-    } while (pause_for(w, ms));
+    } while (pause_for(lane, ms));
     return NULL;
 }
 
 /* ---- from start to end ---- */
 
 /* Signals are for the thread that waits for the program. */
-static bool start(struct fm_trace_watch *w)
+static bool start_thread(pthread_t *thread, void *(*main)(void *), void *data)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    w->started = pthread_create(&w->thread, NULL, thread_main, w) == 0;
+    bool started = pthread_create(thread, NULL, main, data) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return w->started;
+    return started;
+}
+
+static bool start(struct trace_lane *lane)
+{
+    lane->started = start_thread(&lane->thread, thread_main, lane);
+    return lane->started;
+}
+
+static void start_ends(struct fm_trace_watch *w)
+{
+    struct epoll_event stop = { .events = EPOLLIN };
+    w->ends = epoll_create1(EPOLL_CLOEXEC);
+    if (w->ends >= 0 && epoll_ctl(w->ends, EPOLL_CTL_ADD, w->stop, &stop) == 0 &&
+        start_thread(&w->ends_thread, ends_main, w))
+        return;
+    if (w->ends >= 0)
+        close(w->ends);
+    w->ends = -1;
+}
+
+/* Several of one thread: see() takes that of the lane around it again. */
+static void init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(lock, &kind);
+    pthread_mutexattr_destroy(&kind);
 }
 
 uint64_t fm_trace_watch_window_ns(const struct fm_trace_watch *w)
@@ -212,15 +287,22 @@ struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns
     struct fm_trace_watch *w = fm_calloc(1, sizeof *w);
     w->folder = fm_strdup(folder);
     w->window_ns = window_ns;
-    pthread_mutex_init(&w->lock, NULL);
+    for (unsigned i = 0; i < LANES; i++) {
+        w->lanes[i].watch = w;
+        init_lock(&w->lanes[i].lock);
+    }
     w->stop = eventfd(0, EFD_CLOEXEC);
     w->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (w->inotify >= 0 && inotify_add_watch(w->inotify, folder, IN_CREATE | IN_MOVED_TO) < 0) {
         close(w->inotify);
         w->inotify = -1;
     }
+    start_ends(w);
+    pthread_mutex_lock(&w->lanes[0].lock);
     see_all(w);
-    if (w->stop >= 0 && start(w))
+    bool started = w->stop >= 0 && (w->lanes[0].started || start(&w->lanes[0]));
+    pthread_mutex_unlock(&w->lanes[0].lock);
+    if (started)
         return w;
     fm_trace_watch_free(w);
     return NULL;
@@ -228,42 +310,71 @@ struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns
 
 void fm_trace_watch_hold(struct fm_trace_watch *w)
 {
-    if (!w)
-        return;
-    pthread_mutex_lock(&w->lock);
-    visit_all(w);
-    for (size_t i = 0; i < w->list.len; i++)
-        fm_trace_log_commit(w->list.data[i].log);
+    for (unsigned i = 0; w && i < LANES; i++)
+        pthread_mutex_lock(&w->lanes[i].lock);
+    for (unsigned i = 0; w && i < LANES; i++) {
+        visit_lane(&w->lanes[i]);
+        for (size_t k = 0; k < w->lanes[i].list.len; k++)
+            fm_trace_log_commit(w->lanes[i].list.data[k]->log);
+    }
 }
 
 void fm_trace_watch_go_on(struct fm_trace_watch *w)
 {
-    if (w)
-        pthread_mutex_unlock(&w->lock);
+    for (unsigned i = 0; w && i < LANES; i++)
+        pthread_mutex_unlock(&w->lanes[LANES - 1 - i].lock);
 }
 
+/* What ended is taken whole; what goes on is told first, or there would be no end of it. */
+static void finish_lane(struct trace_lane *lane)
+{
+    uint64_t end_ticks;
+    for (size_t i = 0; i < lane->list.len; i++)
+        if (!lane->list.data[i]->ended && !has_ended(lane->watch, lane->list.data[i], &end_ticks))
+            fm_trace_log_give_up(lane->list.data[i]->log);
+    while (visit_lane(lane))
+        ;
+    for (size_t i = 0; i < lane->list.len; i++)
+        fm_trace_log_commit(lane->list.data[i]->log);
+}
+
+/* The first lane ends first: it is the one that starts others. */
 void fm_trace_watch_stop(struct fm_trace_watch *w)
 {
     uint64_t one = 1;
-    if (!w || !w->started)
+    if (!w || w->over)
         return;
-    if (write(w->stop, &one, sizeof one) == (ssize_t)sizeof one)
-        pthread_join(w->thread, NULL);
-    w->started = false;
+    bool told = w->stop >= 0 && write(w->stop, &one, sizeof one) == (ssize_t)sizeof one;
+    for (unsigned i = 0; i < LANES && told; i++)
+        if (w->lanes[i].started)
+            pthread_join(w->lanes[i].thread, NULL);
+    if (w->ends >= 0 && told)
+        pthread_join(w->ends_thread, NULL);
+    w->over = true;
     see_all(w);
-    for (size_t i = 0; i < w->list.len; i++)
-        if (!has_ended(&w->list.data[i]) && !w->list.data[i].ended)
-            fm_trace_log_give_up(w->list.data[i].log);
-    while (visit_all(w))
-        ;
-    for (size_t i = 0; i < w->list.len; i++)
-        fm_trace_log_commit(w->list.data[i].log);
+    for (unsigned i = 0; i < LANES; i++)
+        finish_lane(&w->lanes[i]);
 }
 
 struct fm_trace_log *fm_trace_watch_find(const struct fm_trace_watch *w, pid_t pid, unsigned number)
 {
-    struct traced *t = w ? find(w, pid, number) : NULL;
+    struct traced *t = NULL;
+    for (unsigned i = 0; w && i < LANES && !t; i++)
+        t = find(&w->lanes[i], pid, number);
     return t ? t->log : NULL;
+}
+
+static void release_lane(struct trace_lane *lane)
+{
+    for (size_t i = 0; i < lane->list.len; i++) {
+        struct traced *t = lane->list.data[i];
+        if (t->pidfd >= 0)
+            close(t->pidfd);
+        fm_trace_log_free(t->log);
+        free(t);
+    }
+    fm_vec_release(&lane->list);
+    pthread_mutex_destroy(&lane->lock);
 }
 
 void fm_trace_watch_free(struct fm_trace_watch *w)
@@ -271,18 +382,14 @@ void fm_trace_watch_free(struct fm_trace_watch *w)
     if (!w)
         return;
     fm_trace_watch_stop(w);
-    for (size_t i = 0; i < w->list.len; i++) {
-        if (w->list.data[i].pidfd >= 0)
-            close(w->list.data[i].pidfd);
-        fm_trace_log_free(w->list.data[i].log);
-    }
-    fm_vec_release(&w->list);
-    fm_vec_release(&w->polled);
+    for (unsigned i = 0; i < LANES; i++)
+        release_lane(&w->lanes[i]);
     if (w->inotify >= 0)
         close(w->inotify);
     if (w->stop >= 0)
         close(w->stop);
-    pthread_mutex_destroy(&w->lock);
+    if (w->ends >= 0)
+        close(w->ends);
     free(w->folder);
     free(w);
 }

@@ -1,11 +1,11 @@
 /*
- * The traces of a run: finds PID.N.trace in its folder as processes appear, and empties them in a thread of
+ * The traces of a run: finds PID.N.trace in its folder as processes appear, and empties them in threads of
  * the launcher's own (trace_log.h), some of each in turn, so that none has to wait for another.
  *
  * It sleeps by the clock, briefly while something comes: a process has room for a tenth of a second
  * of its fastest calls, and is not slowed down by having to wake anybody. The end of a process wakes it.
  *
- * Threads: but for its own, one.
+ * Threads: but for its own, one. A process belongs to one of them.
  */
 #ifndef FM_WATCH_TRACE_WATCH_H
 #define FM_WATCH_TRACE_WATCH_H
