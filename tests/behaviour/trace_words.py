@@ -190,9 +190,10 @@ class Trace:
     def main(self) -> list[Event]:
         return self.events(self.thread_numbers()[0])
 
-    def told(self, thread: int | None = None, file: str = "program.py", c: bool = True) -> list[str]:
+    def told(self, thread: int | None = None, file: str = "program.py", c: bool = True,
+             raises: bool = False) -> list[str]:
         """What happened to functions of a file, and C functions called by these, as words; checks that all ends
-        match their begins. A call's end has its name."""
+        match their begins. A call's end has its name. `raises`: exceptions, too, wherever they are raised."""
         stack: list[tuple[str, bool]] = []
         out: list[str] = []
 
@@ -222,7 +223,7 @@ class Trace:
             elif event.kind == "lost":
                 stack.clear()
                 out.append("lost")
-            elif event.kind == "raise":
+            elif event.kind == "raise" and raises:
                 out.append(f"raise {self.defs.names[event.numbers[0]]}")
         self.open = [name for name, _ in stack]
         return out

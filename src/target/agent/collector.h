@@ -53,12 +53,16 @@ struct fm_func {
     struct fm_func_lines *lines; /* NULL: its lines are not recorded; see lines.h */
     bool lines_known;            /* … which has been decided */
     uint8_t trace_choice;        /* enum fm_trace_choice */
+    uint8_t trace_role;          /* enum fm_trace_role */
     uint32_t trace_word;         /* CALL and id, as a trace has them; 0: not as simple as that */
     struct fm_func *next;        /* all functions of the slot */
 };
 
 /* Is a function in the trace? */
 enum fm_trace_choice { FM_TRACE_UNDECIDED = 0, FM_TRACE_SHOWN, FM_TRACE_NOT_SHOWN };
+
+/* What part has it in the life of asyncio's tasks? Others than the first go the slow way. */
+enum fm_trace_role { FM_TRACE_ANY = 0, FM_TRACE_COROUTINE, FM_TRACE_MAKES_TASKS };
 
 struct fm_collector;
 

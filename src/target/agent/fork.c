@@ -104,7 +104,7 @@ void fm_fork_reopen_calls(struct fm_collector *c, struct fm_agent_thread *t)
     for (size_t i = 0; i < c->inherited_len; i++) {
         const struct fm_inherited *call = &c->inherited[i];
         bool is_c = call->func->flags & FM_LIVE_FUNCTION_C;
-        const void *key = (const void *)((uintptr_t)call->key & ~(uintptr_t)FM_TRACE_HIDDEN);
+        const void *key = (const void *)((uintptr_t)call->key & ~(uintptr_t)FM_TRACE_TAGS);
         if (!is_c && !(code && is_running(code, &at, key)))
             continue;
         if (c->trace) {

@@ -100,7 +100,8 @@ static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void 
 {
     if (c->trace) {
         if (raised || c->trace_min_ticks || !fm_trace_return(t, key, now))
-            fm_trace_leave(c, t, key, NULL, now, raised ? FM_TRACE_UNWOUND : FM_TRACE_RETURNED);
+            fm_trace_leave(c, t, key, NULL, now, raised ? FM_TRACE_UNWOUND : FM_TRACE_RETURNED,
+                           NULL);
     } else if (c->lines_on)
         fm_leave_with_line(c, t, key, now);
     else
@@ -136,7 +137,7 @@ static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCo
         return;
     bool suspended = is_generator(code) && is_suspended(frame);
     if (__builtin_expect(suspended && c->trace, 0))
-        fm_trace_leave(c, t, code, frame, now, FM_TRACE_YIELDED);
+        fm_trace_leave(c, t, code, frame, now, FM_TRACE_YIELDED, NULL);
     else if (__builtin_expect(suspended, 0))
         fm_yield(c, t, code, frame, now);
     else

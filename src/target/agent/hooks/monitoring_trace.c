@@ -27,12 +27,13 @@ static __attribute__((noinline)) PyObject *enter_code(PyObject *self, PyCodeObje
 }
 
 static __attribute__((noinline)) PyObject *leave_call(PyObject *self, const void *key, uint64_t now,
-                                                      enum fm_trace_end how)
+                                                      enum fm_trace_end how, PyObject *value)
 {
     struct fm_collector *c = fm_callback_collector(self);
     struct fm_agent_thread *t = c ? fm_collector_thread(c) : NULL;
     if (t)
-        fm_trace_leave(c, t, key, how == FM_TRACE_YIELDED ? fm_python_frame() : NULL, now, how);
+        fm_trace_leave(c, t, key, how == FM_TRACE_YIELDED ? fm_python_frame() : NULL, now, how,
+                       value);
     Py_RETURN_NONE;
 }
 
@@ -54,7 +55,7 @@ static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, 
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
     if (__builtin_expect(t && fm_trace_return(t, args[0], now), 1))
         Py_RETURN_NONE;
-    return leave_call(self, args[0], now, FM_TRACE_RETURNED);
+    return leave_call(self, args[0], now, FM_TRACE_RETURNED, args[2]);
 }
 
 static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
@@ -81,13 +82,13 @@ static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargs, P
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
     if (__builtin_expect(t && fm_trace_yield(t, args[0], fm_python_frame(), now), 1))
         Py_RETURN_NONE;
-    return leave_call(self, args[0], now, FM_TRACE_YIELDED);
+    return leave_call(self, args[0], now, FM_TRACE_YIELDED, args[2]);
 }
 
 static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
-    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_UNWOUND);
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_UNWOUND, NULL);
 }
 
 static __attribute__((noinline)) PyObject *enter_c(PyObject *self, PyObject *callable,
@@ -128,7 +129,7 @@ static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargs
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
     if (!def || __builtin_expect(t && fm_trace_return(t, def, now), 1))
         Py_RETURN_NONE;
-    return leave_call(self, def, now, FM_TRACE_RETURNED);
+    return leave_call(self, def, now, FM_TRACE_RETURNED, NULL);
 }
 
 static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
@@ -139,7 +140,7 @@ static PyObject *on_c_raise(PyObject *self, PyObject *const *args, size_t nargs,
     const PyMethodDef *def = c ? fm_c_definition(c, args[2], args[3]) : NULL;
     if (!def)
         Py_RETURN_NONE;
-    return leave_call(self, def, now, FM_TRACE_UNWOUND);
+    return leave_call(self, def, now, FM_TRACE_UNWOUND, NULL);
 }
 
 static PyObject *on_raise(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
@@ -165,7 +166,7 @@ static PyObject *on_brief_return(PyObject *self, PyObject *const *args, size_t n
                                  PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
-    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_RETURNED);
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_RETURNED, args[2]);
 }
 
 static PyObject *on_brief_c_return(PyObject *self, PyObject *const *args, size_t nargs,
@@ -177,14 +178,14 @@ static PyObject *on_brief_c_return(PyObject *self, PyObject *const *args, size_t
     const PyMethodDef *def = c ? fm_c_definition(c, args[2], args[3]) : NULL;
     if (!def)
         Py_RETURN_NONE;
-    return leave_call(self, def, now, FM_TRACE_RETURNED);
+    return leave_call(self, def, now, FM_TRACE_RETURNED, NULL);
 }
 
 static PyObject *on_brief_yield(PyObject *self, PyObject *const *args, size_t nargs,
                                 PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
-    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_YIELDED);
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_YIELDED, args[2]);
 }
 
 const vectorcallfunc fm_monitoring_brief[FM_EVENT_COUNT] = {

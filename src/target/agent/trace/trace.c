@@ -8,6 +8,7 @@
 #include "target/agent/trace/choose_calls.h"
 #include "target/agent/trace/collections.h"
 #include "target/agent/trace/marks.h"
+#include "target/agent/trace/tasks.h"
 
 #define NAME_TRIES 64  /* events at which a thread is asked for its name: it gets it late */
 #define RETRY      256 /* events that are dropped between two looks for a free chunk */
@@ -254,7 +255,7 @@ static uint64_t end_pause(struct fm_collector *c, const struct fm_func *f, const
 }
 
 static void put_begin(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
-                      const void *key, const void *frame, enum fm_trace_begin how)
+                      uintptr_t key, const void *frame, enum fm_trace_begin how)
 {
     struct fm_trace_writer *w = &t->trace;
     uint64_t now = fm_clock_ticks();
@@ -267,27 +268,30 @@ static void put_begin(struct fm_collector *c, struct fm_agent_thread *t, struct 
         fm_trace_put_escape(w, now, FM_TRACE_THROW, &f->id, 1);
     else
         put_call(w, now, f->id, how == FM_TRACE_RESUMED);
-    push(t, f, (uintptr_t)key, at, w->last);
+    push(t, f, key, at, w->last);
 }
 
 void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                     const void *key, const void *frame, enum fm_trace_begin how)
 {
     bool shown = fm_trace_is_shown(c, f, key); /* first: it may run the program's code, on 3.11 */
+    uintptr_t tagged = (uintptr_t)key;
+    if (FM_HAS_MONITORING && f->trace_role)
+        tagged |= fm_trace_task_enters(c, t, f, how);
     if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
         return;
     if (!shown || t->top >= t->trace.deepest)
-        push(t, f, (uintptr_t)key | FM_TRACE_HIDDEN, NULL, fm_clock_ticks());
+        push(t, f, tagged | FM_TRACE_HIDDEN, NULL, fm_clock_ticks());
     else if (fm_trace_room(c, t))
-        put_begin(c, t, f, key, frame, how);
+        put_begin(c, t, f, tagged, frame, how);
     else
-        push(t, f, (uintptr_t)key, NULL, fm_clock_ticks());
+        push(t, f, tagged, NULL, fm_clock_ticks());
 }
 
 void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                      const void *key)
 {
-    const void *plain = (const void *)((uintptr_t)key & ~(uintptr_t)FM_TRACE_HIDDEN);
+    const void *plain = (const void *)((uintptr_t)key & ~(uintptr_t)FM_TRACE_TAGS);
     bool shown = fm_trace_is_shown(c, f, plain);
     if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
         return;
@@ -379,7 +383,7 @@ static bool find_call(struct fm_collector *c, struct fm_agent_thread *t, const v
                       uint64_t now)
 {
     const struct fm_live_frame *frame = t->top;
-    while (frame > t->base && (frame->key & ~(uint64_t)FM_TRACE_HIDDEN) != (uintptr_t)key)
+    while (frame > t->base && (frame->key & ~(uint64_t)FM_TRACE_TAGS) != (uintptr_t)key)
         frame--;
     if (frame == t->base) {
         if (t->top > t->base && c->store.header)
@@ -405,29 +409,36 @@ static void begin_pause(struct fm_collector *c, const struct fm_live_frame *fram
     *wait = (struct fm_trace_wait){ generator, function_of(frame), now };
 }
 
+/* The innermost call ends. */
+static void end_call(struct fm_collector *c, struct fm_agent_thread *t, const void *frame,
+                     uint64_t now, enum fm_trace_end how)
+{
+    bool room = fm_trace_room(c, t); /* which tells of this call, too */
+    struct fm_live_frame *top = t->top;
+    if (how == FM_TRACE_YIELDED)
+        begin_pause(c, top, frame, now);
+    bool brief = fm_elapsed(top->enter_ticks, now) < c->trace_min_ticks;
+    if (room && !(brief && take_back(&t->trace, top)))
+        put_end(&t->trace, now, how);
+}
+
 void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
-                    const void *frame, uint64_t now, enum fm_trace_end how)
+                    const void *frame, uint64_t now, enum fm_trace_end how, PyObject *value)
 {
     if (t->beyond) { /* one that has no frame, see fm_thread_grow() */
         if (--t->beyond == 0)
             t->top--;
         return;
     }
-    if (t->top->key != (uintptr_t)key && !find_call(c, t, key, now))
+    if ((t->top->key & ~(uint64_t)FM_TRACE_TAGS) != (uintptr_t)key && !find_call(c, t, key, now))
         return;
-    struct fm_live_frame *top = t->top;
-    if (is_hidden(top)) {
-        t->top--;
-        return;
-    }
-    bool room = fm_trace_room(c, t); /* which tells of this call, too */
-    top = t->top;
-    if (how == FM_TRACE_YIELDED)
-        begin_pause(c, top, frame, now);
-    bool brief = fm_elapsed(top->enter_ticks, now) < c->trace_min_ticks;
-    if (room && !(brief && take_back(&t->trace, top)))
-        put_end(&t->trace, now, how);
+    const struct fm_func *f = function_of(t->top);
+    bool step = t->top->key & FM_TRACE_STEP;
+    if (!is_hidden(t->top))
+        end_call(c, t, frame, now, how);
     t->top--;
+    if (step)
+        fm_trace_task_leaves(c, t, f, value, how);
 }
 
 /* ---- marks, threads ---------------------------------------------------------------------- */

@@ -22,6 +22,8 @@
 
 #define FM_TRACE_SLOT   0
 #define FM_TRACE_HIDDEN 1u
+#define FM_TRACE_STEP   2u /* the end concerns asyncio's tasks; see tasks.h */
+#define FM_TRACE_TAGS   3u
 
 /* How a call begins, and how it ends. */
 enum fm_trace_begin { FM_TRACE_CALLED, FM_TRACE_RESUMED, FM_TRACE_THROWN, FM_TRACE_OPENED };
@@ -36,11 +38,12 @@ void fm_trace_starts(struct fm_collector *c);
 void fm_trace_stops(struct fm_collector *c);
 void fm_trace_forget(void); /* what waited did so in another store */
 
-/* The slow ways, which are right in all cases. `key` names the call, `frame` a generator. */
+/* The slow ways, which are right in all cases. `key` names the call, `frame` a generator; `value` is what
+ * it returns or yields, if that is known. */
 void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                     const void *key, const void *frame, enum fm_trace_begin how);
 void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
-                    const void *frame, uint64_t now, enum fm_trace_end how);
+                    const void *frame, uint64_t now, enum fm_trace_end how, PyObject *value);
 
 /* Is there room for a record? Takes another chunk, waits for one, or tells what was lost. False: the
  * event is lost, and has been counted. */

@@ -44,6 +44,7 @@ struct fm_trace_writer {
     bool told_name;
     uint8_t name_tries;
     uint32_t number, tid;
+    struct fm_agent_task *task; /* that runs on the thread, or NULL; see tasks.h */
 };
 
 static inline void fm_trace_put32(uint8_t *at, uint32_t value)
