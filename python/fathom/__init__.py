@@ -36,7 +36,7 @@ Names are loaded when first used: importing the package costs a program next to 
 """
 
 __all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "counter", "get_include", "instant", "lines", "memory",
-           "memory_lines", "memory_snapshot", "memory_usage", "profile", "region", "region_begin", "region_end", "run",
+           "memory_lines", "memory_snapshot", "memory_usage", "notify_library", "profile", "region", "region_begin", "region_end", "run",
            "runctx", "sample", "snapshot", "start", "stop", "summarize", "summary", "timed", "timing"]
 __version__ = "0.1.0"
 
@@ -84,6 +84,14 @@ def get_include():
     from os.path import abspath, dirname, join
 
     return join(dirname(abspath(__file__)), "include")
+
+
+def notify_library():
+    """The library that NVTX_INJECTION64_PATH and INTEL_LIBITTNOTIFY64 name, so that annotations of NVTX and ITT are
+    regions."""
+    from os.path import abspath, dirname, join
+
+    return join(dirname(abspath(__file__)), "libfathom_notify.so")
 
 
 def __dir__():

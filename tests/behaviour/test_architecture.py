@@ -28,9 +28,10 @@ MAY_USE = {
     "target/library": {"record/model", "record/formats"},
     "target/agent": {"record/capture"},
     "target/heap": {"record/capture"},
+    "target/notify": set(),
     "target/preload": set(),
 }
-WITHOUT_BASE = {"target/preload"}
+WITHOUT_BASE = {"target/notify", "target/preload"}
 # Single headers that cross a border on purpose.
 EXCEPTIONS = {
     ("target/library/library.c", "target/agent/bridge_abi.h"),  # what it exports, as the agent sees it
