@@ -100,6 +100,50 @@ def test_to_another_format(tmp_path):
         key: row["calls"] for key, row in shown(GOLDEN).items()}
 
 
+def beside(path: Path) -> list[tuple]:
+    """Instants and counters, as (ph, name, value)."""
+    return [(e["ph"], e["name"], e["args"].get("value") if e["ph"] == "C" else None)
+            for e in json.loads(path.read_text())["traceEvents"] if e["ph"] in "iC"]
+
+
+def test_the_timeline_is_that_of_the_file(tmp_path):
+    """Through Fathom's own file and back: every call of every thread, to the nanosecond."""
+    for source, out in ((GOLDEN, "x.fathom"), (tmp_path / "x.fathom", "y.chrome.json")):
+        assert fathom("convert", source, "-o", tmp_path / out).returncode == 0
+    first = min(ns(event, "ts") for event in spans(GOLDEN))
+    expected = Counter((e["tid"], e["name"], ns(e, "ts") - first, ns(e, "ts", "dur") - first) for e in spans(GOLDEN))
+    found, open_ = Counter(), {}
+    for event in json.loads((tmp_path / "y.chrome.json").read_text())["traceEvents"]:
+        stack = open_.setdefault(event["tid"], [])
+        if event["ph"] == "B":
+            stack.append((event["tid"], event["name"], ns(event, "ts")))
+        elif event["ph"] == "E":
+            found[(*stack.pop(), ns(event, "ts"))] += 1
+    # A call that rounding let end behind its caller ends with it.
+    assert {key[:3] for key in found} == {key[:3] for key in expected} and found.total() == expected.total()
+    ends = sorted((*key[:3], key[3]) for key in found.elements())
+    assert all(0 <= b[3] - a[3] <= 2 for a, b in zip(ends, sorted(expected.elements())))
+    assert beside(tmp_path / "y.chrome.json") == [("i", "now", None), ("C", "level", 3)]
+
+
+def test_asynchronous(tmp_path):
+    """b and e belong together by category and id, whatever lies between; one that does not end lasts until the thread does."""
+    def event(ph, ts, name="job", **more):
+        return {"ph": ph, "pid": 1, "tid": 2, "ts": ts, "cat": "c", "name": name, **more}
+    events = [event("X", 0, "main", dur=100), event("b", 10, id=1), event("b", 20, id=2), event("e", 30, id=1), event("e", 50, id=2),
+              event("b", 60, id2={"local": "0x3"}), event("n", 70, "tick", id2={"local": "0x3"}), event("e", 99, id=4),
+              event("C", 5, "mem", args={"used": 1.5, "free": 2})]
+    (tmp_path / "x.json").write_text(json.dumps(events))
+    assert fathom("convert", tmp_path / "x.json", "-o", tmp_path / "y.chrome.json").returncode == 0
+    out = json.loads((tmp_path / "y.chrome.json").read_text())["traceEvents"]
+    begins = {e["id2"]["local"]: e["ts"] for e in out if e["ph"] == "b"}
+    assert sorted((ts, next(e["ts"] for e in out if e["ph"] == "e" and e["id2"]["local"] == key)) for key, ts in begins.items()) == [
+        (10, 30), (20, 50), (60, 100)]
+    assert [(e["name"], e["ts"]) for e in out if e["ph"] == "i"] == [("tick", 70)]
+    assert sorted((e["name"], e["ts"], e["args"]["value"]) for e in out if e["ph"] == "C") == [("mem free", 5, 2), ("mem used", 5, 1.5)]
+    assert "no calls: they are in the timeline" in fathom("report", tmp_path / "x.json").stdout.decode()
+
+
 def test_damaged(tmp_path):
     (tmp_path / "x").write_text('{"traceEvents": [{"ph": "X", "ts": ;}]}')
     assert "it is no JSON: byte " in fails(5, "report", tmp_path / "x")

@@ -1,11 +1,45 @@
-/* Fuzzes the reader of Chrome's trace events. */
+/* Fuzzes the reader of Chrome's trace events: trees, and a timeline whose lanes nest. */
 #include "fuzz.h"
 
 #include "fuzz_format.h"
+#include "record/model/trace/timeline.h"
+
+struct lane_check {
+    uint64_t at_ns;
+    size_t open;
+};
+
+static bool take_event(void *context, const struct fm_lane_event *event)
+{
+    struct lane_check *check = context;
+    if (event->at_ns < check->at_ns || (event->ends && !check->open))
+        abort(); /* time goes back, or nothing is open */
+    check->at_ns = event->at_ns;
+    check->open += event->ends ? (size_t)-1 : 1;
+    return true;
+}
+
+static void check_timeline(const struct fm_profile *p)
+{
+    struct fm_error err = FM_ERROR_INIT;
+    struct fm_timeline *t = fm_timeline_open(p, &err);
+    for (size_t i = 0; t && i < fm_timeline_lanes(t); i++) {
+        struct lane_check check = { 0 };
+        fm_timeline_events(t, i, 0, UINT64_MAX, take_event, &check, &err);
+        if (check.open)
+            abort(); /* something never ends */
+    }
+    fm_timeline_free(t);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    struct fm_error err = FM_ERROR_INIT;
     fuzz_format(&fm_format_chrome, data, size);
+    struct fm_profile *p = fm_format_chrome.load((const char *)data, size, "input", &err);
+    if (p)
+        check_timeline(p);
+    fm_profile_free(p);
     return 0;
 }
 

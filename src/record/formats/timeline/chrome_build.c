@@ -1,5 +1,5 @@
 /*
- * Trees of calls from Chrome's trace events; chrome.h says what was read.
+ * Trees of calls, and lanes of a timeline, from Chrome's trace events; chrome.h says what was read.
  *
  * Calls of a thread nest by their times: sorted by begin, longer ones first, each is inside of the innermost one that
  * is still open. Times are rounded to the digits that a writer has, so a call may seem to end a little behind its
@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "record/formats/timeline/chrome.h"
+#include "record/model/trace/build.h"
 #include "record/model/tree.h"
 
 #define ROUNDING_NS 1000
@@ -33,6 +34,8 @@ struct chrome_builder {
     struct fm_tree tree;
     struct chrome_lane lanes[LANES_MOST];
     size_t lane_count;
+    struct fm_trace_build **builds; /* by process: its lanes; NULL: none yet */
+    int64_t start_ns;               /* of all that was read */
     uint64_t overlapping, pressed, open, unmatched;
 };
 
@@ -123,11 +126,34 @@ static int by_begin_ended_first(const void *left, const void *right)
     return equal ? by_begin(right, left) : by_begin(left, right);
 }
 
-/* Does the call nest in what is open on the lane? It is cut by what rounding may have added. */
-static bool fits(struct chrome_lane *lane, int64_t begin_ns, int64_t *end_ns, bool press)
+/* Instants of lanes and processes: one and not zero for the first, for zero is how an unknown one is written. */
+static uint64_t instant(const struct chrome_builder *b, int64_t ns)
 {
-    while (lane->stack.len && lane->stack.data[lane->stack.len - 1].end_ns <= begin_ns)
-        lane->stack.len--;
+    return (uint64_t)ns - (uint64_t)b->start_ns + 1;
+}
+
+static struct fm_trace_build *build_of(struct chrome_builder *b, const struct chrome_lane *lane)
+{
+    struct fm_trace_build **build = &b->builds[b->c->p->threads.data[lane->thread].process];
+    if (!*build)
+        *build = fm_trace_build_new();
+    return *build;
+}
+
+/* Calls that ended until then. */
+static void end_calls(struct chrome_builder *b, struct chrome_lane *lane, int64_t until_ns)
+{
+    while (lane->stack.len && lane->stack.data[lane->stack.len - 1].end_ns <= until_ns) {
+        int64_t end_ns = lane->stack.data[--lane->stack.len].end_ns;
+        fm_trace_build_end(build_of(b, lane), lane->thread, instant(b, end_ns));
+    }
+}
+
+/* Does the call nest in what is open on the lane? It is cut by what rounding may have added. */
+static bool fits(struct chrome_builder *b, struct chrome_lane *lane, int64_t begin_ns,
+                 int64_t *end_ns, bool press)
+{
+    end_calls(b, lane, begin_ns);
     if (!lane->stack.len)
         return true;
     int64_t end = lane->stack.data[lane->stack.len - 1].end_ns;
@@ -160,13 +186,13 @@ static struct chrome_lane *lane_for(struct chrome_builder *b, const struct fm_ch
                                     int64_t begin_ns, int64_t *end_ns)
 {
     for (size_t i = 0; i < b->lane_count; i++) {
-        if (!fits(&b->lanes[i], begin_ns, end_ns, false))
+        if (!fits(b, &b->lanes[i], begin_ns, end_ns, false))
             continue;
         b->overlapping += i > 0;
         return &b->lanes[i];
     }
     if (b->lane_count == LANES_MOST) {
-        fits(&b->lanes[LANES_MOST - 1], begin_ns, end_ns, true);
+        fits(b, &b->lanes[LANES_MOST - 1], begin_ns, end_ns, true);
         b->pressed++;
         return &b->lanes[LANES_MOST - 1];
     }
@@ -194,6 +220,8 @@ static void add_call(struct chrome_builder *b, const struct fm_chrome_span *span
     if (!depth)
         fm_profile_add(p, FM_METRIC_TOTAL, root, ns);
     b->open += span->open;
+    fm_trace_build_begin(build_of(b, lane), p, lane->thread, instant(b, span->begin_ns),
+                         span->func);
     fm_vec_push(&lane->stack, ((struct chrome_open){ end_ns, node }));
 }
 
@@ -221,21 +249,25 @@ static void end_open(struct fm_chrome *c)
             c->spans.data[i].end_ns = c->thread_list.data[c->spans.data[i].thread].last_ns;
 }
 
-static void set_times(struct fm_chrome *c)
+static void find_start(struct chrome_builder *b)
 {
+    b->start_ns = INT64_MAX;
+    for (size_t i = 0; i < b->c->thread_list.len; i++) {
+        const struct fm_chrome_thread *t = &b->c->thread_list.data[i];
+        b->start_ns = t->seen && t->first_ns < b->start_ns ? t->first_ns : b->start_ns;
+    }
+}
+
+static void set_times(struct chrome_builder *b)
+{
+    struct fm_chrome *c = b->c;
     struct fm_profile *p = c->p;
-    int64_t start = INT64_MAX;
-    for (size_t i = 0; i < c->thread_list.len; i++)
-        if (c->thread_list.data[i].seen && c->thread_list.data[i].first_ns < start)
-            start = c->thread_list.data[i].first_ns;
     for (size_t i = 0; i < c->thread_list.len; i++) {
         const struct fm_chrome_thread *t = &c->thread_list.data[i];
         struct fm_process *process = &p->processes.data[t->process];
         if (!t->seen)
             continue;
-        /* One and not zero, which is how an unknown time is written. */
-        uint64_t begin = (uint64_t)t->first_ns - (uint64_t)start + 1;
-        uint64_t end = (uint64_t)t->last_ns - (uint64_t)start + 1;
+        uint64_t begin = instant(b, t->first_ns), end = instant(b, t->last_ns);
         p->threads.data[t->thread].start_ns = begin;
         p->threads.data[t->thread].end_ns = end;
         if (!process->start_ns || begin < process->start_ns) {
@@ -267,25 +299,49 @@ static void add_notes(struct chrome_builder *b)
             p, FM_NONE, "strange", b->unmatched + c->strange,
             "events end nothing that began, or have no time or name: they are left out");
     if (c->async)
-        fm_profile_note(p, FM_NONE, "async", c->async,
-                        "asynchronous spans are no calls: they are not in the trees");
+        fm_profile_note(
+            p, FM_NONE, "async", c->async,
+            "asynchronous spans are no calls: they are in the timeline, not in the trees");
+}
+
+/* All that is open on the lanes of a thread ends. */
+static void end_lanes(struct chrome_builder *b)
+{
+    for (size_t i = 0; i < b->lane_count; i++)
+        end_calls(b, &b->lanes[i], INT64_MAX);
+    b->lane_count = 0;
+}
+
+static void finish_builds(struct chrome_builder *b)
+{
+    for (uint32_t i = 0; i < b->c->p->processes.len; i++) {
+        if (b->builds[i])
+            fm_trace_build_finish(b->builds[i], b->c->p, i);
+        fm_trace_build_free(b->builds[i]);
+    }
+    free(b->builds);
 }
 
 void fm_chrome_build(struct fm_chrome *c)
 {
     struct chrome_builder b = { .c = c, .tree = { .p = c->p } };
+    b.builds = fm_calloc(c->p->processes.len + 1, sizeof(struct fm_trace_build *));
     find_times(c);
     end_open(c);
-    set_times(c);
+    find_start(&b);
+    set_times(&b);
     match_edges(&b);
     if (c->spans.len)
         qsort(c->spans.data, c->spans.len, sizeof *c->spans.data,
               c->viztracer ? by_begin_ended_first : by_begin);
     for (size_t i = 0; i < c->spans.len; i++) {
-        if (!i || c->spans.data[i].thread != c->spans.data[i - 1].thread)
-            b.lane_count = 0;
+        if (i && c->spans.data[i].thread != c->spans.data[i - 1].thread)
+            end_lanes(&b);
         add_call(&b, &c->spans.data[i]);
     }
+    end_lanes(&b);
+    fm_chrome_give_marks(c, b.builds, b.start_ns);
+    finish_builds(&b);
     add_notes(&b);
     for (size_t i = 0; i < LANES_MOST; i++)
         fm_vec_release(&b.lanes[i].stack);

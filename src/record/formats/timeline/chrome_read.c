@@ -5,7 +5,6 @@
  * Unfinished files are read as far as they go: tracers that are killed leave no closing bracket, and may leave half
  * an event. What they hold then is there, and a note says so.
  *
- * Names are taken apart as tracers write them: viztracer's "f (file:line)" and kineto's "file(line): f".
  * viztracer's file_info has the text of the sources, which is taken, too.
  */
 #include "record/formats/timeline/chrome.h"
@@ -15,10 +14,12 @@
 #include "base/memory.h"
 #include "record/formats/format.h"
 #include "record/formats/stacks/pprof.h"
+#include "record/model/trace/timeline.h"
 
 #define LOOK_BYTES  65536
 #define FEW_BYTES   4096
 #define EVENTS_MOST UINT32_MAX
+#define SERIES_MOST 8
 
 /* An event, as far as anybody needs it. */
 struct chrome_event {
@@ -28,75 +29,16 @@ struct chrome_event {
     uint32_t process, thread; /* numbers in `numbers`; 0: not said */
     uint32_t name, category;  /* string ids */
     uint32_t text;            /* of M: args.name */
+    uint32_t id, scope;       /* of what is asynchronous: in `numbers` */
+    bool is_local;            /* … the id is the process's own */
+    struct {
+        uint32_t key; /* string id */
+        double value;
+    } series[SERIES_MOST]; /* of C: args */
+    unsigned series_count;
 };
 
-/* ---- names ---- */
-
-static uint32_t add_string(struct fm_chrome *c, const char *begin, const char *end)
-{
-    return fm_strings_add(c->p->strings, begin, (size_t)(end - begin));
-}
-
-/* Digits up to `end`: where they begin, or NULL. */
-static const char *number_before(const char *begin, const char *end, uint32_t *number)
-{
-    const char *at = end;
-    uint32_t scale = 1;
-    *number = 0;
-    while (at > begin && at[-1] >= '0' && at[-1] <= '9' && end - at < 9) {
-        *number += (uint32_t)(*--at - '0') * scale;
-        scale *= 10;
-    }
-    return at == end ? NULL : at;
-}
-
-/* "f (file:line)" */
-static bool take_viztracer(struct fm_chrome *c, const struct fm_slice *name, struct fm_function *f)
-{
-    const char *begin = name->text, *end = begin + name->len, *digits, *open;
-    if (name->len < 6 || end[-1] != ')' || !(digits = number_before(begin, end - 1, &f->line)) ||
-        digits - begin < 4 || digits[-1] != ':')
-        return false;
-    for (open = digits - 2; open > begin + 1 && !(open[0] == '(' && open[-1] == ' '); open--)
-        continue;
-    if (open <= begin + 1)
-        return false;
-    f->qualname = add_string(c, begin, open - 1);
-    f->file = add_string(c, open + 1, digits - 1);
-    return true;
-}
-
-/* "file.py(line): f" */
-static bool take_kineto(struct fm_chrome *c, const struct fm_slice *name, struct fm_function *f)
-{
-    const char *begin = name->text, *end = begin + name->len;
-    const char *colon = memmem(begin, name->len, "): ", 3);
-    const char *digits = colon ? number_before(begin, colon, &f->line) : NULL;
-    if (!digits || digits - begin < 2 || digits[-1] != '(' || colon + 3 >= end)
-        return false;
-    f->qualname = add_string(c, colon + 3, end);
-    f->file = add_string(c, begin, digits - 1);
-    return true;
-}
-
-uint32_t fm_chrome_function(struct fm_chrome *c, const struct fm_slice *name,
-                            const struct fm_slice *category)
-{
-    struct fm_function f = { .kind = FM_FUNCTION_PYTHON };
-    bool fee = fm_slice_is(category, "fee") || fm_slice_is(category, "FEE");
-    bool kineto = fm_slice_is(category, "python_function");
-    if (!take_viztracer(c, name, &f) && !(kineto && take_kineto(c, name, &f))) {
-        bool builtin =
-            fee || kineto || fm_slice_is(category, "c") || (name->len && *name->text == '<');
-        f = (struct fm_function){ .kind = builtin ? FM_FUNCTION_C : FM_FUNCTION_NATIVE };
-        f.qualname = add_string(c, name->text, name->text + name->len);
-    }
-    const char *text = fm_profile_text(c->p, f.qualname), *dot = strrchr(text, '.');
-    f.name = f.qualname;
-    if (f.kind == FM_FUNCTION_PYTHON && dot && dot[1])
-        f.name = fm_profile_string(c->p, dot + 1);
-    return fm_profile_function(c->p, &f);
-}
+/* ---- events ---- */
 
 /* Names come again and again: what they are is found once for each. */
 static uint32_t function_of(struct fm_chrome *c, const struct chrome_event *e)
@@ -114,57 +56,31 @@ static uint32_t function_of(struct fm_chrome *c, const struct chrome_event *e)
     return func;
 }
 
-/* ---- processes and threads ---- */
-
-/* Numbers of the system as they are; others, and text, are no numbers to show. */
-static uint32_t number_of(const char *text)
-{
-    uint64_t value = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9' && value < UINT32_MAX; at++)
-        value = value * 10 + (uint64_t)(*at - '0');
-    return *at || value > INT32_MAX ? 0 : (uint32_t)value;
-}
-
-static uint32_t process_of(struct fm_chrome *c, uint32_t number)
-{
-    bool is_new;
-    uint32_t fresh = (uint32_t)c->p->processes.len;
-    uint32_t process = *fm_map_at(&c->processes, number, fresh, &is_new);
-    if (is_new) {
-        const char *text = fm_strings_get(c->numbers, number);
-        struct fm_process made = { .pid = number_of(text),
-                                   .exit_status = -1,
-                                   .profiled = true,
-                                   .calls = true,
-                                   .c_calls = true };
-        if (*text && !made.pid && strcmp(text, "0") != 0)
-            made.command = fm_profile_string(c->p, text);
-        fm_profile_process(c->p, &made);
-    }
-    return process;
-}
-
-static uint32_t thread_of(struct fm_chrome *c, uint32_t process_number, uint32_t number)
-{
-    bool is_new;
-    uint32_t process = process_of(c, process_number), fresh = (uint32_t)c->thread_list.len;
-    uint32_t at = *fm_map_at(&c->threads, fm_map_pair(process, number), fresh, &is_new);
-    if (is_new) {
-        const char *text = fm_strings_get(c->numbers, number);
-        struct fm_thread made = { .process = process, .tid = number_of(text) };
-        if (*text && !made.tid && strcmp(text, "0") != 0)
-            made.name = fm_profile_string(c->p, text);
-        struct fm_chrome_thread t = { .process = process };
-        t.thread = fm_profile_thread(c->p, &made);
-        fm_vec_push(&c->thread_list, t);
-    }
-    return at;
-}
-
-/* ---- events ---- */
-
+/* A name, or the numbers of a counter. */
 static void take_args(struct fm_chrome *c, struct fm_pull *p, struct chrome_event *e)
+{
+    struct fm_slice key, text;
+    double value;
+    if (!fm_pull_enter(p, '{')) {
+        fm_pull_skip(p);
+        return;
+    }
+    while (fm_pull_item(p) && fm_pull_key(p, &key)) {
+        bool is_name = fm_slice_is(&key, "name");
+        uint32_t string = fm_strings_add(c->p->strings, key.text, key.len);
+        if (!fm_pull_text(p, &text))
+            continue;
+        if (is_name)
+            e->text = fm_strings_add(c->p->strings, text.text, text.len);
+        if (e->series_count < SERIES_MOST && fm_slice_double(&text, &value)) {
+            e->series[e->series_count].key = string;
+            e->series[e->series_count++].value = value;
+        }
+    }
+}
+
+/* {"local": "0x1"} or {"global": "0x1"} */
+static void take_id2(struct fm_chrome *c, struct fm_pull *p, struct chrome_event *e)
 {
     struct fm_slice key, text;
     if (!fm_pull_enter(p, '{')) {
@@ -172,10 +88,11 @@ static void take_args(struct fm_chrome *c, struct fm_pull *p, struct chrome_even
         return;
     }
     while (fm_pull_item(p) && fm_pull_key(p, &key)) {
-        if (!fm_slice_is(&key, "name"))
-            fm_pull_skip(p);
-        else if (fm_pull_text(p, &text))
-            e->text = fm_strings_add(c->p->strings, text.text, text.len);
+        bool is_local = fm_slice_is(&key, "local");
+        if (!fm_pull_text(p, &text))
+            continue;
+        e->id = fm_strings_add(c->numbers, text.text, text.len);
+        e->is_local = is_local;
     }
 }
 
@@ -187,9 +104,12 @@ static void take_member(struct fm_chrome *c, struct fm_pull *p, struct chrome_ev
     bool ph = fm_slice_is(key, "ph"), ts = fm_slice_is(key, "ts"), dur = fm_slice_is(key, "dur");
     bool pid = fm_slice_is(key, "pid"), tid = fm_slice_is(key, "tid");
     bool name = fm_slice_is(key, "name"), category = fm_slice_is(key, "cat");
-    if (is_args && (!e->kind || e->kind == 'M')) {
+    bool id = fm_slice_is(key, "id"), scope = fm_slice_is(key, "scope");
+    if (is_args && (!e->kind || e->kind == 'M' || e->kind == 'C')) {
         take_args(c, p, e);
-    } else if (!(ph || ts || dur || pid || tid || name || category)) {
+    } else if (fm_slice_is(key, "id2")) {
+        take_id2(c, p, e);
+    } else if (!(id || scope || ph || ts || dur || pid || tid || name || category)) {
         fm_pull_skip(p);
     } else if (fm_pull_text(p, &text)) {
         if (ph)
@@ -202,6 +122,10 @@ static void take_member(struct fm_chrome *c, struct fm_pull *p, struct chrome_ev
             e->process = fm_strings_add(c->numbers, text.text, text.len);
         else if (tid)
             e->thread = fm_strings_add(c->numbers, text.text, text.len);
+        else if (id)
+            e->id = fm_strings_add(c->numbers, text.text, text.len);
+        else if (scope)
+            e->scope = fm_strings_add(c->numbers, text.text, text.len);
         else if (name) {
             e->name = fm_strings_add(c->p->strings, text.text, text.len);
             e->has_name = true;
@@ -215,12 +139,53 @@ static void add_name(struct fm_chrome *c, const struct chrome_event *e)
 {
     const char *what = fm_profile_text(c->p, e->name);
     if (strcmp(what, "process_name") == 0) {
-        uint32_t process = process_of(c, e->process);
+        uint32_t process = fm_chrome_process(c, e->process);
         c->p->processes.data[process].command = e->text;
     } else if (strcmp(what, "thread_name") == 0) {
-        uint32_t at = thread_of(c, e->process, e->thread);
+        uint32_t at = fm_chrome_thread(c, e->process, e->thread);
         c->p->threads.data[c->thread_list.data[at].thread].name = e->text;
     }
+}
+
+/* A counter has a curve for each of its numbers. */
+static void add_counter(struct fm_chrome *c, const struct chrome_event *e,
+                        const struct fm_chrome_mark *mark)
+{
+    for (unsigned i = 0; i < e->series_count; i++) {
+        struct fm_chrome_mark made = *mark;
+        const char *key = fm_profile_text(c->p, e->series[i].key);
+        memcpy(&made.value, &e->series[i].value, sizeof made.value);
+        if (e->series_count > 1 || strcmp(key, "value") != 0) {
+            fm_autobuffer name = FM_BUFFER_INIT;
+            fm_buffer_addf(&name, "%s %s", fm_profile_text(c->p, e->name), key);
+            made.name = fm_profile_string(c->p, fm_buffer_text(&name));
+        }
+        fm_vec_push(&c->marks, made);
+    }
+}
+
+static void add_beside(struct fm_chrome *c, const struct chrome_event *e)
+{
+    struct fm_chrome_mark mark = { .begin_ns = e->ts_ns,
+                                   .end_ns = e->ts_ns,
+                                   .process = e->process,
+                                   .thread = e->thread,
+                                   .name = e->name };
+    uint64_t key = fm_mix64(fm_map_pair(e->category, e->id)) ^
+                   fm_mix64(fm_map_pair(e->is_local ? e->process : 0, e->scope) + 1);
+    bool begins = e->kind == 'b' || e->kind == 'S', ends = e->kind == 'e' || e->kind == 'F';
+    if (!e->has_ts || c->marks.len >= EVENTS_MOST - 1)
+        return;
+    mark.kind = e->kind == 'C' ? FM_MARK_COUNTER : begins ? FM_MARK_REGION : FM_MARK_INSTANT;
+    if (e->kind == 'C')
+        add_counter(c, e, &mark);
+    else if (begins)
+        fm_chrome_async_begin(c, key, &mark);
+    else if (ends)
+        c->strange += !fm_chrome_async_end(c, key, e->ts_ns);
+    else if (e->kind == 'i' || e->kind == 'I' || e->kind == 'n' || e->kind == 'R')
+        fm_vec_push(&c->marks, mark);
+    c->async += begins;
 }
 
 static void add_event(struct fm_chrome *c, const struct chrome_event *e)
@@ -232,8 +197,7 @@ static void add_event(struct fm_chrome *c, const struct chrome_event *e)
         return;
     }
     if (!call) {
-        c->async += e->kind == 'b' || e->kind == 'S';
-        c->marks += strchr("inICRO", e->kind) != NULL && e->kind;
+        add_beside(c, e);
         return;
     }
     if (!e->has_ts || (!e->has_name && e->kind != 'E') || order >= EVENTS_MOST - 1 ||
@@ -241,7 +205,7 @@ static void add_event(struct fm_chrome *c, const struct chrome_event *e)
         c->strange++;
         return;
     }
-    uint32_t thread = thread_of(c, e->process, e->thread);
+    uint32_t thread = fm_chrome_thread(c, e->process, e->thread);
     if (e->kind == 'X') {
         struct fm_chrome_span span = { .begin_ns = e->ts_ns,
                                        .end_ns = e->ts_ns + e->dur_ns,
@@ -433,6 +397,8 @@ static void release(struct fm_chrome *c)
     fm_vec_release(&c->thread_list);
     fm_vec_release(&c->spans);
     fm_vec_release(&c->edges);
+    fm_vec_release(&c->marks);
+    fm_map_release(&c->open_marks);
 }
 
 static struct fm_profile *load(const void *bytes, size_t len, const char *name,
