@@ -678,9 +678,202 @@ static void test_build(void **state)
     fm_profile_free(p);
 }
 
+/* ---- ranges ---- */
+
+/* Numbers of ranges that follow one another add up to those of all, context by context. */
+static void test_ranges_add_up(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct naive n = { 0 };
+    static const enum fm_metric metrics[] = { FM_METRIC_CALLS, FM_METRIC_TOTAL };
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    make_random(&n, w, 30000, 6);
+    stage_end(&s, 0);
+    uint64_t length = fm_timeline_length_ns(s.t),
+             cuts[] = { 0, length / 5, length / 2, UINT64_MAX };
+    int64_t whole[2] = { 0 }, parts[2] = { 0 };
+    for (int i = -1; i < 3; i++) {
+        struct fm_profile *p =
+            fm_timeline_profile(s.t, i < 0 ? 0 : cuts[i], i < 0 ? UINT64_MAX : cuts[i + 1], NULL);
+        assert_non_null(p);
+        for (uint32_t node = 0; node < p->nodes.len; node++)
+            for (int m = 0; m < 2; m++)
+                *(i < 0 ? &whole[m] : &parts[m]) += fm_profile_value(p, metrics[m], node);
+        fm_profile_free(p);
+    }
+    assert_int_equal(whole[0], parts[0]);
+    assert_int_equal(whole[1], parts[1]);
+    assert_int_equal(whole[0], n.spans.len);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n.spans.len; i++) {
+        sum += n.spans.data[i].end - n.spans.data[i].begin;
+        if (!n.spans.data[i].depth) /* once more, in the root */
+            sum += n.spans.data[i].end - n.spans.data[i].begin;
+    }
+    assert_int_equal(whole[1], sum);
+    fm_vec_release(&n.spans);
+    free(w);
+    stage_free(&s);
+}
+
+/* ---- threads and processes ---- */
+
+struct handovers {
+    FM_VEC(struct fm_handover) list;
+};
+
+static bool keep_handover(void *context, const struct fm_handover *handover)
+{
+    struct handovers *handovers = context;
+    fm_vec_push(&handovers->list, *handover);
+    return true;
+}
+
+/* Thread 1 has events at 0, 10, 60, 70, thread 2 at 20, 30, 50: the lock goes over between 10 and 20, and back
+ * between 50 and 60. */
+static void test_handovers(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct handovers h = { 0 };
+    stage_begin(&s);
+    struct trace_words *one = writer(&s, 1), *two = writer(&s, 2);
+    words_begin(one, T0);
+    words_call(one, T0, 1);
+    words_call(one, T0 + 10, 2);
+    words_return(one, T0 + 60);
+    words_return(one, T0 + 70);
+    words_begin(two, T0 + 20);
+    words_call(two, T0 + 20, 3);
+    words_call(two, T0 + 30, 4);
+    words_return(two, T0 + 50);
+    words_return(two, T0 + 50);
+    words_hand_over(one);
+    words_hand_over(two);
+    stage_end(&s, 0);
+    assert_int_equal(fm_timeline_handovers(s.t, 0, 0, UINT64_MAX, keep_handover, &h, NULL), 0);
+    assert_int_equal(h.list.len, 2);
+    assert_int_equal(h.list.data[0].from_lane, 0);
+    assert_int_equal(h.list.data[0].to_lane, 1);
+    assert_int_equal(h.list.data[0].after_ns, 10);
+    assert_int_equal(h.list.data[0].before_ns, 20);
+    assert_true(h.list.data[0].idle_since_ns == UINT64_MAX);
+    assert_int_equal(h.list.data[1].from_lane, 1);
+    assert_int_equal(h.list.data[1].after_ns, 50);
+    assert_int_equal(h.list.data[1].before_ns, 60);
+    assert_int_equal(h.list.data[1].idle_since_ns, 10);
+    fm_vec_release(&h.list);
+    free(one);
+    free(two);
+    stage_free(&s);
+}
+
+static bool keep_flow(void *context, const struct fm_flow *flow)
+{
+    struct fm_flow *kept = context;
+    assert_int_equal(kept->to_ns, 0); /* there is one */
+    *kept = *flow;
+    return true;
+}
+
+/* Process 7 forks process 8 on its second thread at 40, which begins at 45. */
+static void test_flows(void **state)
+{
+    (void)state;
+    struct stage s, child;
+    struct fm_flow flow = { 0 };
+    stage_begin(&s);
+    struct trace_words *one = writer(&s, 1), *two = writer(&s, 2);
+    words_begin(one, T0);
+    words_call(one, T0, 1);
+    words_begin(two, T0 + 20);
+    words_call(two, T0 + 20, 3);
+    words_escape(two, T0 + 40, FM_TRACE_FORK, (const uint32_t[]){ 8 }, 1);
+    words_return(two, T0 + 50);
+    words_hand_over(one);
+    words_hand_over(two);
+    stage_end(&s, 0);
+    fm_timeline_free(s.t);
+    stage_begin(&child);
+    struct trace_words *w = writer(&child, 1);
+    words_begin(w, T0 + 45);
+    words_call(w, T0 + 45, 1);
+    words_hand_over(w);
+    fm_trace_pack_end(child.pack, T0 + 60);
+    uint32_t process = trace_add(s.p, child.pack, &child.packed, 8, 40, 10);
+    s.p->processes.data[process].parent_pid = 7;
+    s.t = fm_timeline_open(s.p, NULL);
+    assert_int_equal(fm_timeline_flows(s.t, keep_flow, &flow, NULL), 0);
+    assert_int_equal(flow.from_lane, 1);
+    assert_int_equal(flow.to_lane, 2);
+    assert_int_equal(flow.from_ns, 40);
+    assert_int_equal(flow.to_ns, 45);
+    free(one);
+    free(two);
+    free(w);
+    fm_trace_pack_free(child.pack);
+    stage_free(&s);
+}
+
+/* ---- damage ---- */
+
+static bool count_span(void *context, const struct fm_time_span *span)
+{
+    uint64_t *spans = context;
+    assert_true(span->end_ns >= span->begin_ns);
+    (*spans)++;
+    return true;
+}
+
+/* A file that is cut off anywhere, or has wrong bytes, still opens, and what is whole is there. */
+static void test_damage(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct naive n = { 0 };
+    size_t len;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    make_random(&n, w, 400000, 7);
+    stage_end(&s, 0);
+    int fd = fx_file();
+    assert_int_equal(fm_file_save(s.p, fd, NULL), 0);
+    uint8_t *bytes = fx_file_bytes(fd, &len);
+    uint64_t most = 0;
+    for (unsigned i = 1; i <= 40; i++) {
+        size_t end = len / 40 * i;
+        if (i % 2) { /* cut off; else some bytes are wrong, and the end is there */
+            for (unsigned k = 0; k < 5; k++)
+                bytes[chance(&n) % (len - 100) + 100] ^= 1 << k;
+            end = len;
+        }
+        struct fm_profile *p = fm_file_load(bytes, end, "x", NULL);
+        struct fm_timeline *t = p ? fm_timeline_open(p, NULL) : NULL;
+        uint64_t spans = 0;
+        for (size_t lane = 0; t && lane < fm_timeline_lanes(t); lane++) {
+            struct fm_cells cells = { 0 };
+            fm_timeline_spans(t, lane, 0, UINT64_MAX, count_span, &spans, NULL);
+            fm_timeline_cells(t, lane, 0, UINT64_MAX, 1000000, &cells, NULL);
+            fm_cells_release(&cells);
+        }
+        most = spans > most ? spans : most;
+        fm_timeline_free(t);
+        fm_profile_free(p);
+    }
+    assert_true(most > 100000); /* of 200,000: some stretches are whole */
+    free(bytes);
+    fm_vec_release(&n.spans);
+    free(w);
+    stage_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_handovers),    cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_ranges_add_up),
         cmocka_unit_test(test_build),        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_loss),         cmocka_unit_test(test_tail),
         cmocka_unit_test(test_durations),    cmocka_unit_test(test_groups),

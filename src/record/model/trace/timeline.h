@@ -214,4 +214,24 @@ int fm_timeline_groups(struct fm_timeline *t, uint32_t func, uint64_t from_ns, u
                        struct fm_call_groups *into, struct fm_error *err);
 void fm_call_groups_release(struct fm_call_groups *groups);
 
+/* The interpreter's lock goes from one traced thread of a process to another, in between two instants; the
+ * other had done nothing that is recorded since `idle_since_ns` (UINT64_MAX: nothing at all). Only of a
+ * Python with a global lock. */
+struct fm_handover {
+    uint32_t from_lane, to_lane;
+    uint64_t after_ns, before_ns;
+    uint64_t idle_since_ns;
+};
+typedef bool fm_handover_fn(void *context, const struct fm_handover *handover);
+int fm_timeline_handovers(struct fm_timeline *t, uint32_t process, uint64_t from_ns, uint64_t to_ns,
+                          fm_handover_fn *each, void *context, struct fm_error *err);
+
+/* A process was made by another: from which lane, and when. */
+struct fm_flow {
+    uint32_t from_lane, to_lane;
+    uint64_t from_ns, to_ns;
+};
+typedef bool fm_flow_fn(void *context, const struct fm_flow *flow);
+int fm_timeline_flows(struct fm_timeline *t, fm_flow_fn *each, void *context, struct fm_error *err);
+
 #endif
