@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -186,18 +185,17 @@ def test_what_makes_no_sense_is_said_in_a_sentence(recorded, words, sentence):
 
 def test_a_killed_launcher_leaves_its_timeline(own_run_folders, tmp_path):  # noqa: F811
     output, merged = tmp_path / "o.fathom", tmp_path / "m.fathom"
-    with subprocess.Popen([launch.FATHOM, "run", "--sample", "-q", "--python", PYTHON, "-o", str(output), PHASES, "100000"],
-                          stdout=subprocess.DEVNULL) as fathom:
+    process = launch.start(launch.FATHOM, "run", "--sample", "-q", "--python", PYTHON, "-o", output, PHASES, "100000",
+                           start_new_session=True)
+    try:
         end = time.monotonic() + launch.TIMEOUT
         while not (launch.run_folders() and os.path.exists(launch.run_folders()[0] + "/samples.fathom")):
-            assert time.monotonic() < end and fathom.poll() is None
+            assert time.monotonic() < end and process.poll() is None
             time.sleep(0.05)
-        children = subprocess.run(["pgrep", "-P", str(fathom.pid)], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-        fathom.send_signal(signal.SIGKILL)
-        fathom.wait()
-    for child in children:
-        os.kill(int(child), signal.SIGKILL)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
     assert launch.fathom("merge", output, "-o", merged).returncode == 0
-    lanes = timeline(merged)["lanes"]
-    assert "MainThread" in {lane["thread"] for lane in lanes}
-    assert samples_of(between(merged, 0, timeline(merged)["timeline"]["length_ns"])["functions"], "load") > 0
+    whole = timeline(merged)
+    assert "MainThread" in {lane["thread"] for lane in whole["lanes"]}
+    assert samples_of(between(merged, 0, whole["timeline"]["length_ns"])["functions"], "load") > 0

@@ -16,6 +16,7 @@
 #include "record/model/derive/edit.h"
 #include "record/model/derive/flat.h"
 #include "record/model/file/file.h"
+#include "record/model/trace/timeline.h"
 
 static void put_u32(struct fm_buffer *b, uint32_t value)
 {
@@ -58,6 +59,46 @@ static bool match_odd(const struct fm_profile *p, uint32_t func, void *data)
     return func % 2;
 }
 
+/* Spans lie within their lane; what stretches have adds up to what the whole has. */
+static bool check_span(void *lane, const struct fm_time_span *span)
+{
+    const struct fm_lane *own = lane;
+    if (span->begin_ns > span->end_ns || span->end_ns > own->end_ns)
+        abort();
+    return true;
+}
+
+static int64_t samples_of(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns)
+{
+    struct fm_profile *part = fm_timeline_profile(t, from_ns, to_ns, NULL);
+    int64_t sum = 0;
+    for (uint32_t i = 0; part && i < part->nodes.len; i++)
+        sum = fm_sum(sum, fm_profile_value(part, FM_METRIC_SAMPLES, i));
+    fm_profile_free(part);
+    return sum;
+}
+
+static void use_order(struct fm_profile *p)
+{
+    struct fm_timeline *t = p->order.lanes.len ? fm_timeline_open(p, NULL) : NULL;
+    struct fm_cells cells = { 0 };
+    if (!t)
+        return;
+    uint64_t length_ns = fm_timeline_length_ns(t), middle_ns = length_ns / 3;
+    for (size_t i = 0; i < fm_timeline_lanes(t) && i < 8; i++) {
+        const struct fm_lane *lane = fm_timeline_lane(t, i);
+        if (lane->kind == FM_LANE_SAMPLED)
+            fm_timeline_spans(t, i, 0, length_ns, check_span, (void *)lane, NULL);
+        fm_timeline_cells(t, i, middle_ns, length_ns, length_ns / 7, &cells, NULL);
+    }
+    if (samples_of(t, 0, middle_ns) + samples_of(t, middle_ns, length_ns) !=
+        samples_of(t, 0, length_ns))
+        abort();
+    fm_cells_release(&cells);
+    fm_timeline_free(t);
+    fm_sample_order_fit(&p->order, 100);
+}
+
 /* Whatever loads must be usable. */
 static void use(struct fm_profile *p)
 {
@@ -81,6 +122,7 @@ static void use(struct fm_profile *p)
         if (regions.rows.data[i].around != FM_NONE && regions.rows.data[i].around >= i)
             abort();
     fm_regions_release(&regions);
+    use_order(p);
     if (fm_file_save(p, sink, NULL))
         abort();
     fm_profile_free(p);
@@ -148,6 +190,9 @@ bool fuzz_seed(unsigned n, struct fm_buffer *out)
     SEED(&b, FM_BLOCK_REGIONS, "\0\2\15" "\1\0" "\0\1" "\1\2" "\2\4\0\2\10\6\0\2\2\2\4\4" "\1\0"
          "\6\6\2\2\4\4");
     SEED(&b, FM_BLOCK_END, "\32");
+    SEED(&b, FM_BLOCK_SAMPLE_ROUNDS, "\0\3\3" "\1\1\1" "\2\24\24" "\20\120\144");
+    SEED(&b, FM_BLOCK_SAMPLE_LANES, "\0\1\5" "\0" "\1" "\12" "\1" "\3");
+    SEED(&b, FM_BLOCK_SAMPLE_ITEMS, "\0\3\4" "\0\0\0" "\2\2\3" "\1\2\0" "\4\5\1");
     /* clang-format on */
     fm_buffer_clear(out);
     if (n == 0)

@@ -1,0 +1,112 @@
+"""Reports of the timeline of a traced run: the longest calls and their distribution, phases, and any report of a
+stretch of time, with answers that follow from the program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+import launch
+import recordings
+
+CALLS = launch.program("traced_calls.py")
+STEP = 0.05
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    path = tmp_path_factory.mktemp("traced") / "o.fathom"
+    done = launch.run(CALLS, str(STEP), output=path, collectors=("--trace",))
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return path
+
+
+def slowest(path, name, *words):
+    return recordings.report(path, "--slowest", name, *words)
+
+
+def limited(path, name, n):
+    done = launch.fathom("report", path, "--slowest", name, "--json", "--limit", str(n))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_longest_calls(traced):
+    found = slowest(traced, "fetch")
+    assert found["calls"] == 4
+    assert sorted(call["thread"] for call in found["slowest"]) == ["MainThread"] * 3 + ["other"]
+    assert {call["name"] for call in found["slowest"]} == {"fetch"}
+    took = [call["ns"] for call in found["slowest"]]
+    assert took == sorted(took, reverse=True) and len(took) == 4
+    for ns, times in zip(took, (4, 3, 2, 1)):
+        assert ns > times * STEP * 0.99e9  # who sleeps may sleep longer
+    assert found["max_ns"] == took[0] and found["min_ns"] == took[-1] and found["total_ns"] == sum(took)
+    assert sum(bar["calls"] for bar in found["distribution"]) == 4
+    assert all(call["end_ns"] - call["begin_ns"] == call["ns"] for call in found["slowest"])
+
+
+def test_as_many_as_asked_for_and_several_functions(traced):
+    assert len(limited(traced, "fetch", 2)["slowest"]) == 2
+    both = slowest(traced, "[fq]*c*")
+    assert {call["name"] for call in both["slowest"]} == {"fetch", "quick"}
+    assert both["calls"] == 104
+
+
+def test_sentences_for_one_and_many(traced):
+    one = launch.fathom("report", traced, "--slowest", "second").stdout
+    assert "\n1 call, " in one and "half of them" not in one
+    many = launch.fathom("report", traced, "--slowest", "quick").stdout
+    assert "\n100 calls, " in many and "half of them up to about" in many
+    assert "█" in many
+    none = launch.fathom("report", traced, "--slowest", "nosuch")
+    assert (none.returncode, none.stdout) == (12, "")
+    assert none.stderr == 'fathom report: there is no function "nosuch" in the recording\n'
+
+
+def test_no_call_in_a_stretch(traced):
+    [call] = slowest(traced, "second")["slowest"]
+    text = launch.fathom("report", traced, "--slowest", "second", "--to", f"{call['begin_ns'] / 2e9}s").stdout
+    assert "no call of it in this time\n" in text or "0 calls" in text
+
+
+def test_phases_follow_one_another(traced):
+    lanes = {lane["thread"]: lane for lane in recordings.report(traced, "--timeline")["lanes"]}
+    assert {lane["kind"] for lane in lanes.values()} == {"traced"}
+    names = [phase["name"] for phase in lanes["MainThread"]["phases"]]
+    assert names.index("first") < names.index("second")
+    assert "state" not in lanes["MainThread"]["phases"][0]
+    text = launch.fathom("report", traced, "--timeline", "--csv").stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {row["thread"] for row in rows} == {"MainThread", "other"}
+    assert all(float(row["begin_s"]) < float(row["end_s"]) for row in rows)
+
+
+def calls_and_times(functions):
+    return {(row["qualname"], row["file"], row["line"]): (row["calls"], row["self_ns"]) for row in functions}
+
+
+def test_stretches_add_up(traced):
+    """Calls count where they begin; so those of stretches are those of the whole."""
+    length = recordings.report(traced, "--timeline")["timeline"]["length_ns"]
+    cuts = [0, length // 5, length // 2, length * 4 // 5, length]
+    sums: dict = {}
+    for begin, end in zip(cuts, cuts[1:]):
+        part = recordings.report(traced, "--from", f"{begin / 1e9:.9f}s", "--to", f"{end / 1e9:.9f}s")
+        for key, (calls, _) in calls_and_times(part["functions"]).items():
+            sums[key] = sums.get(key, 0) + calls
+    whole = {key: calls for key, (calls, _) in calls_and_times(recordings.report(traced)["functions"]).items() if calls}
+    assert {key: sums.get(key) for key in whole if key[0] in ("quick", "fetch", "first", "second", "work", "other")} == {
+        key: calls for key, calls in whole.items() if key[0] in ("quick", "fetch", "first", "second", "work", "other")}
+
+
+def test_a_stretch_has_what_was_open_in_it(traced):
+    [call] = slowest(traced, "second")["slowest"]
+    part = recordings.report(traced, "--from", f"{call['begin_ns'] / 1e9:.9f}s", "--to", f"{call['end_ns'] / 1e9:.9f}s")
+    names = {row["name"]: row for row in part["functions"]}
+    assert names["second"]["calls"] == 1 and names["fetch"]["calls"] == 1
+    assert "quick" not in names and names["work"]["calls"] == 0
+    text = launch.fathom("report", traced, "--from", "0%", "--to", "100%", "--tree").stdout
+    assert "\nonly 0.000 s to " in text
