@@ -314,6 +314,34 @@ def test_a_task_that_begins_before_it_is_returned(trace, python):
         f"awaits {main} {second}", "step nobody", f"step {second}", f"done {second}", "step nobody",
         f"step {main}", f"done {main}", "step nobody"]
 
+def test_a_task_at_the_place_of_another(trace, python):
+    """Made by the loop, where one was that was not: who made it is told all the same."""
+    if not has_raise_events(python):
+        pytest.skip("there are none before 3.12")
+    (one,) = trace("""
+        import asyncio
+        async def child(): pass
+        async def main():
+            asyncio.current_task().set_name("main")
+            direct, again = set(), 0
+            for i in range(40):
+                tasks = []
+                for n in range(i, i + 50):
+                    if n // 3 % 2:
+                        tasks.append(asyncio.Task(child(), name="direct"))
+                        direct.add(id(tasks[-1]))
+                    else:
+                        tasks.append(asyncio.create_task(child(), name="made"))
+                        again += id(tasks[-1]) in direct
+                while tasks: await tasks.pop()
+            assert again
+        asyncio.run(main())
+    """, **NO_C)
+    said = tasks_of(one)
+    direct = sum(n // 3 % 2 for i in range(40) for n in range(i, i + 50))
+    assert said.count("new made by main") == said.count("done made") == 2000 - direct
+    assert said.count("new direct by nobody") == said.count("done direct") == direct
+
 
 # ---- threads
 

@@ -10,7 +10,7 @@
 struct fm_agent_task {
     uint32_t number; /* in the trace */
     bool begun, ended;
-    bool found;    /* at its first step: whoever makes it has not returned yet */
+    bool found;    /* at its first step, while the create_task that makes it has not returned */
     uint8_t looks; /* at its name, which it may get after it was made */
     uint32_t name;
     struct fm_agent_task *outer; /* whose step this one's is in, or NULL */
@@ -151,6 +151,17 @@ static bool is_running(const struct fm_agent_thread *t, const struct fm_agent_ta
     return running != NULL;
 }
 
+/* Does the step begin within a create_task, and not in a step of another task that began in it? */
+static bool is_being_made(const struct fm_agent_thread *t)
+{
+    const struct fm_live_frame *frame = t->top;
+    while (frame > t->base && !(frame->key & FM_TRACE_STEP))
+        frame--;
+    const struct fm_func *f =
+        frame > t->base ? (const struct fm_func *)(uintptr_t)frame->func : NULL;
+    return f && f->trace_role == FM_TRACE_MAKES_TASKS;
+}
+
 unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
                               const struct fm_func *f, enum fm_trace_begin how)
 {
@@ -172,7 +183,7 @@ unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
         task = begin(c, t, address);
         if (!task)
             return 0;
-        task->found = true;
+        task->found = is_being_made(t);
     } else if (task->looks < NAME_LOOKS) {
         look_at_name(c, t, task, address);
     }
