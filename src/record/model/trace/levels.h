@@ -52,6 +52,32 @@ struct fm_levels {
 /* A span ended. */
 void fm_levels_add(struct fm_levels *levels, const struct fm_level_cell *span);
 
+/* The usual case of that, without a copy: a short span goes into the bucket that is open at its depth. Else
+ * nothing has happened. */
+static inline bool fm_levels_join(struct fm_levels *levels, size_t depth, uint64_t begin,
+                                  uint64_t end, uint32_t subject, uint8_t flags)
+{
+    if (depth >= levels->rows.len)
+        return false;
+    struct fm_level_row *row = &levels->rows.data[depth];
+    struct fm_level_cell *open = &row->open[0];
+    uint64_t length = end - begin;
+    if (!row->parts[0] || length >> levels->width || (open->begin ^ begin) >> levels->width)
+        return false;
+    row->parts[0]++;
+    if (length > open->longest) {
+        open->longest = length;
+        open->subject = subject;
+    }
+    open->begin = begin < open->begin ? begin : open->begin;
+    open->end = end > open->end ? end : open->end;
+    open->covered += length;
+    open->spans++;
+    open->flags |= flags;
+    open->origin = 1;
+    return true;
+}
+
 /* There are no more: what is open in buckets is done. */
 void fm_levels_end(struct fm_levels *levels);
 void fm_levels_release(struct fm_levels *levels);

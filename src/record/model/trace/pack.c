@@ -79,9 +79,11 @@ static inline bool take_word(struct fm_trace_pack *pack, struct fm_stream *s,
     if (word->op == FM_TRACE_CALL) {
         if (word->func > pack->functions || word->func >= FM_EVENT_ID_MAX)
             return false;
-        fm_pack_begin(pack, s,
-                      fm_event_begin(word->func, word->resumes ? FM_EVENT_RESUME : FM_EVENT_CALL),
-                      ticks, s->suspended);
+        if (!word->resumes)
+            fm_pack_call(pack, s, word->func, ticks);
+        else
+            fm_pack_begin(pack, s, fm_event_begin(word->func, FM_EVENT_RESUME), ticks,
+                          s->suspended);
         return true;
     }
     if (!fm_pack_end_call(pack, s, word->op == FM_TRACE_YIELD ? FM_EVENT_YIELD : FM_EVENT_RETURN,

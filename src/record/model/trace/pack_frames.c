@@ -48,7 +48,7 @@ static uint32_t find_child(struct fm_trace_pack *pack, uint32_t parent, uint32_t
 }
 
 /* Programs call the same again and again: the child that was called last, or what followed it then. */
-static inline uint32_t child_of(struct fm_trace_pack *pack, uint32_t parent, uint32_t func)
+static inline uint32_t known_child(struct fm_trace_pack *pack, uint32_t parent, uint32_t func)
 {
     struct fm_trace_node *nodes = pack->nodes.data;
     uint32_t guess = nodes[parent].last_child;
@@ -59,11 +59,17 @@ static inline uint32_t child_of(struct fm_trace_pack *pack, uint32_t parent, uin
         if (nodes[guess].func == func && nodes[guess].parent == parent)
             return nodes[parent].last_child = guess;
     }
-    return find_child(pack, parent, func);
+    return FM_NONE;
 }
 
-static void add_time(struct fm_trace_pack *pack, const struct fm_pack_frame *frame, uint64_t ticks,
-                     bool whole)
+static uint32_t child_of(struct fm_trace_pack *pack, uint32_t parent, uint32_t func)
+{
+    uint32_t known = known_child(pack, parent, func);
+    return known != FM_NONE ? known : find_child(pack, parent, func);
+}
+
+static inline void add_time(struct fm_trace_pack *pack, const struct fm_pack_frame *frame,
+                            uint64_t ticks, bool whole)
 {
     if (frame->flags & FM_FRAME_NO_NODE)
         return;
@@ -137,22 +143,26 @@ void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t cod
         return;
     }
     enum fm_event_begin how = fm_event_how(code);
-    const struct fm_pack_frame *top = s->frames.len ? &s->frames.data[s->frames.len - 1] : NULL;
-    struct fm_pack_frame frame = { .begin = ticks & pack->grid, .code = code };
+    fm_vec_reserve(&s->frames, s->frames.len + 1);
+    struct fm_pack_frame *frame = &s->frames.data[s->frames.len];
+    const struct fm_pack_frame *top = s->frames.len ? frame - 1 : NULL;
     uint32_t parent = top ? top->node : pack->threads.data[s->index].root;
+    frame->begin = ticks & pack->grid;
+    frame->code = code;
+    frame->flags = 0;
     if (how == FM_EVENT_OPEN) {
-        frame.begin = (extra < ticks ? ticks - extra : 0) & pack->grid;
-        if (top && frame.begin < top->begin)
-            frame.begin = top->begin;
-        extra = (ticks & pack->grid) - frame.begin;
-        frame.flags = s->reopening ? FM_FRAME_LOST : 0;
+        frame->begin = (extra < ticks ? ticks - extra : 0) & pack->grid;
+        if (top && frame->begin < top->begin)
+            frame->begin = top->begin;
+        extra = (ticks & pack->grid) - frame->begin;
+        frame->flags = s->reopening ? FM_FRAME_LOST : 0;
     }
-    frame.entered = entered_at(s, &frame, ticks);
+    frame->entered = entered_at(s, frame, ticks);
     if (how == FM_EVENT_OTHER)
-        enter_other(pack, &frame, parent);
+        enter_other(pack, frame, parent);
     else
-        count_entry(pack, s, &frame, parent);
-    fm_vec_push(&s->frames, frame);
+        count_entry(pack, s, frame, parent);
+    s->frames.len++;
     struct fm_trace_thread *thread = &pack->threads.data[s->index];
     if (s->frames.len > s->stretch.depth) {
         s->stretch.depth = (uint32_t)s->frames.len;
@@ -166,9 +176,33 @@ void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t cod
     fm_pack_event(pack, s, code, ticks);
 }
 
+/* Fields are written where they stay: a frame that is made elsewhere and copied waits for its own stores. */
+void fm_pack_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t func, uint64_t ticks)
+{
+    uint32_t code = fm_event_begin(func, FM_EVENT_CALL), node = FM_NONE;
+    size_t depth = s->frames.len;
+    if (depth && depth < s->stretch.depth && depth < s->frames.cap)
+        node = known_child(pack, s->frames.data[depth - 1].node, func);
+    if (node == FM_NONE) {
+        fm_pack_begin(pack, s, code, ticks, 0);
+        return;
+    }
+    struct fm_pack_frame *frame = &s->frames.data[depth];
+    frame->begin = ticks & pack->grid;
+    frame->entered = ticks;
+    frame->code = code;
+    frame->node = node;
+    frame->flags = 0;
+    s->frames.len = depth + 1;
+    pack->nodes.data[node].calls++;
+    pack->threads.data[s->index].events++;
+    s->suspended = 0;
+    fm_pack_event(pack, s, code, ticks);
+}
+
 /* ---- ends ---- */
 
-static void tell_subject(struct fm_stream *s, uint32_t subject, uint64_t ticks)
+static inline void tell_subject(struct fm_stream *s, uint32_t subject, uint64_t ticks)
 {
     static const struct fm_pack_subject none = { .stretch = UINT64_MAX };
     if (subject >= SUBJECTS_MAX) {
@@ -187,27 +221,39 @@ static void tell_subject(struct fm_stream *s, uint32_t subject, uint64_t ticks)
         known->longest = ticks;
 }
 
+static void add_to_levels(struct fm_stream *s, const struct fm_pack_frame *frame, uint64_t end,
+                          uint8_t flags)
+{
+    uint64_t length = end - frame->begin;
+    struct fm_level_cell span = { .begin = frame->begin,
+                                  .end = end,
+                                  .longest = length,
+                                  .covered = length,
+                                  .spans = 1,
+                                  .subject = fm_event_subject(frame->code),
+                                  .flags = flags };
+    if (s->frames.len <= FM_LEVEL_DEPTH) {
+        span.depth = (uint16_t)(s->frames.len - 1);
+        fm_levels_add(&s->levels, &span);
+    }
+}
+
 void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
                        uint64_t ticks)
 {
     size_t depth = s->frames.len - 1;
-    struct fm_pack_frame *frame = &s->frames.data[depth];
-    uint64_t length = (ticks & pack->grid) - frame->begin;
-    struct fm_level_cell span = { .begin = frame->begin,
-                                  .end = ticks & pack->grid,
-                                  .longest = length,
-                                  .covered = length,
-                                  .spans = 1,
-                                  .subject = fm_event_subject(frame->code) };
-    span.depth = depth < FM_LEVEL_DEPTH ? (uint16_t)depth : FM_LEVEL_DEPTH;
-    span.flags = (uint8_t)((frame->flags & FM_FRAME_LOST ? FM_CELL_LOST : 0) |
-                           (code == FM_EVENT_UNWIND ? FM_CELL_ERROR : 0));
+    const struct fm_pack_frame *frame = &s->frames.data[depth];
+    uint64_t end = ticks & pack->grid, length = end - frame->begin;
+    uint32_t subject = fm_event_subject(frame->code);
+    uint8_t flags = (uint8_t)((frame->flags & FM_FRAME_LOST ? FM_CELL_LOST : 0) |
+                              (code == FM_EVENT_UNWIND ? FM_CELL_ERROR : 0));
     add_time(pack, frame, ticks, code != FM_EVENT_CLOSE);
+    if (!fm_levels_join(&s->levels, depth, frame->begin, end, subject, flags))
+        add_to_levels(s, frame, end, flags);
     s->frames.len--;
     pack->threads.data[s->index].events++;
-    fm_levels_add(&s->levels, &span);
     if (!pack->replaying)
-        tell_subject(s, span.subject, length);
+        tell_subject(s, subject, length);
     fm_pack_event(pack, s, code, ticks);
 }
 

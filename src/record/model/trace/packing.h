@@ -106,6 +106,8 @@ void fm_pack_begin_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint6
 /* pack_frames.c */
 void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code, uint64_t ticks,
                    uint64_t extra);
+/* The same of a call that begins now, in words. */
+void fm_pack_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t func, uint64_t ticks);
 /* The innermost that is open ends. */
 void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
                        uint64_t ticks);

@@ -30,11 +30,15 @@ void fm_stretch_add_long(struct fm_stretch_writer *w, uint64_t delta)
     fm_buffer_add_varint(&w->longs, delta);
 }
 
-/* What all short steps of time have in common: the counter counts in larger steps than one. */
+/* What all short steps of time have in common: the counter counts in larger steps than one. The power of
+ * two in it is known first, and mostly it is all there is: then few steps are looked at. */
 static uint32_t common_step(const uint16_t *deltas, size_t count)
 {
-    uint32_t step = 0;
-    for (size_t i = 0; i < count && step != 1; i++) {
+    uint32_t bits = 0, step = 0;
+    for (size_t i = 0; i < count; i++)
+        bits |= deltas[i] == 0xffff ? 0 : deltas[i];
+    uint32_t least = bits & -bits;
+    for (size_t i = 0; i < count && step != least; i++) {
         uint32_t a = deltas[i];
         if (a == 0xffff || !a)
             continue;
@@ -53,20 +57,25 @@ static void add_times(const struct fm_stretch_writer *w, uint32_t step, struct f
                       struct fm_buffer *longs)
 {
     struct fm_cursor c = fm_cursor_over(w->longs.data, w->longs.len);
-    fm_buffer_reserve(body, w->deltas.len);
+    size_t count = w->deltas.len;
+    fm_buffer_reserve(body, count);
     uint8_t *out = (uint8_t *)body->data + body->len;
+    const uint16_t *deltas = w->deltas.data;
     unsigned shift = (unsigned)__builtin_ctz(step);
-    bool power = step == 1u << shift;
-    for (size_t i = 0; i < w->deltas.len; i++) {
-        uint32_t delta = w->deltas.data[i], steps = power ? delta >> shift : delta / step;
-        if (delta != 0xffff && steps < FM_STRETCH_LONG) {
-            out[i] = (uint8_t)steps;
-            continue;
-        }
-        out[i] = FM_STRETCH_LONG;
+    const uint16_t beyond =
+        (uint16_t)(step * FM_STRETCH_LONG < 0xffff ? step * FM_STRETCH_LONG : 0xffff);
+    if (step == 1u << shift)
+        for (size_t i = 0; i < count; i++)
+            out[i] = deltas[i] < beyond ? (uint8_t)(deltas[i] >> shift) : FM_STRETCH_LONG;
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = deltas[i] < beyond ? (uint8_t)(deltas[i] / step) : FM_STRETCH_LONG;
+    const uint8_t *end = out + count, *at = count ? memchr(out, FM_STRETCH_LONG, count) : NULL;
+    for (; at; at = memchr(at + 1, FM_STRETCH_LONG, (size_t)(end - at) - 1)) {
+        uint16_t delta = deltas[at - out];
         fm_buffer_add_varint(longs, delta == 0xffff ? fm_cursor_varint(&c) : delta);
     }
-    body->len += w->deltas.len;
+    body->len += count;
 }
 
 static void add_part(struct fm_buffer *body, const struct fm_buffer *part)
