@@ -31,6 +31,7 @@ export function run(...args) {
     encoding: "utf8",
     maxBuffer: 1 << 28,
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, PYTHONPATH: join(dirname(fathom), "python") }, // for programs that name regions
   });
 }
 
@@ -39,6 +40,11 @@ export function record(name, ...args) {
   const file = join(folder, `${name}.fathom`);
   if (!existsSync(file)) run("run", "-o", file, ...args);
   return file;
+}
+
+/** A Python that tells of everything that a trace can have: 3.12 or later. */
+export function newPython() {
+  return execFileSync(join(root, "tools/pythons"), ["which", "3.13"], { encoding: "utf8" }).trim();
 }
 
 export const orbits = () => record("orbits", "--calls", join(root, "tests/programs/orbits.py"));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { open, drawn, settle, shot, state, fathom, folder, orbits } from "./page.js";
+import { open, drawn, settle, shot, state, fathom, folder, orbits, record, here, newPython } from "./page.js";
 
 /** The recording that a tool of tests/unit draws; tool_timeline.c says what is in it. */
 function made(tool, name, ...args) {
@@ -13,6 +13,8 @@ function made(tool, name, ...args) {
 }
 const nine = () => made("tool_timeline", "nine");
 const large = () => made("tool_trace", "large", "400000", "2", "3");
+
+const service = () => record("service", "--trace", newPython(), join(here, "programs/service.py"));
 
 const US = 1e3;
 const MS = 1e6;
@@ -91,7 +93,7 @@ test("pointing says what it is; a click selects it everywhere", async (t) => {
   assert.match((await drawn(page)).said, /f2, 900 µs from 5\.1\d* ms, MainThread 1000, depth 2/);
 });
 
-test.skip("the slowest call of a function, and how long its calls take", async (t) => {
+test("the slowest call of a function, and how long its calls take", async (t) => {
   const page = await open(t, nine());
   const box = named((await drawn(page)).boxes, "f2")[0];
   await page.mouse.click(box.x + box.w / 2, box.y + box.h / 2);
@@ -122,7 +124,7 @@ test("search marks spans in sight, and goes to those beyond", async (t) => {
   assert.equal((await drawn(page)).cursor.begin, f4(1));
 });
 
-test.skip("measuring between two marks, and showing only that time in all views", async (t) => {
+test("measuring between two marks, and showing only that time in all views", async (t) => {
   const page = await open(t, nine(), { hash: "view=timeline&see=0..0.01" });
   const [f1] = named((await drawn(page)).boxes, "f1");
   await page.keyboard.down("Shift");
@@ -146,7 +148,7 @@ test.skip("measuring between two marks, and showing only that time in all views"
   assert.equal((await drawn(page)).rows.find((r) => r.name === "f2").calls, 9);
 });
 
-test.skip("numbers of a range: calls count where they begin, what reaches over its ends is cut there", async (t) => {
+test("numbers of a range: calls count where they begin, what reaches over its ends is cut there", async (t) => {
   const page = await open(t, nine(), { hash: "view=table&at=0.002..0.0033" });
   const rows = Object.fromEntries((await drawn(page)).rows.map((r) => [r.name, [r.calls, r.total]]));
   assert.deepEqual(rows.f1, [0, 1.3 * MS]);
@@ -163,6 +165,12 @@ test.skip("numbers of a range: calls count where they begin, what reaches over i
 
 test("deep stacks have all their rows, and hostile names are text", async (t) => {
   const page = await open(t, nine(), { hash: "view=timeline" });
+  // There is no room for all of them until they are asked for.
+  const [main, worker] = (await drawn(page)).tracks;
+  assert.equal(main.deeper, 0);
+  assert.equal(worker.rows + worker.deeper, 301);
+  assert.ok(worker.top + worker.height < 720, "all lanes are in sight");
+  await page.mouse.click((worker.noteFrom + worker.noteTo) / 2, worker.top + 9);
   const { boxes, tracks } = await drawn(page);
   const deep = named(boxes, "f6", 1);
   assert.equal(new Set(deep.map((b) => b.depth)).size, 300);
@@ -216,6 +224,32 @@ test("addresses that make no sense show the whole run", async (t) => {
 test("a recording without a timeline has no such view", async (t) => {
   const page = await open(t, orbits(), { hash: "view=timeline" });
   assert.equal(await page.locator('#tabs [data-view="timeline"]').count(), 0);
+});
+
+test("marks are all there from however far one looks", async (t) => {
+  const page = await open(t, service(), { hash: "view=timeline" });
+  const { marks, length, curves } = await drawn(page);
+  const refused = marks.filter((m) => m.kind === "instant");
+  assert.equal(refused.reduce((a, m) => a + m.count, 0), 30_000);
+  assert.ok(refused.length < 3000 && refused.every((m) => m.name === "refused"), String(refused.length));
+  // What is told is when they were: the counter of the last hundred is not behind the last of them.
+  const last = Math.max(...refused.map((m) => m.end));
+  const values = curves[0].curves[0];
+  assert.equal(Math.max(...Object.values(values.values)), 29_900);
+  assert.ok(Math.max(...Object.values(values.ns)) <= last && last < length);
+});
+
+test("tasks have a row for all of their life, and arrows from those that made them", async (t) => {
+  const page = await open(t, service(), { hash: "view=timeline" });
+  const { tasks, tracks, length } = await drawn(page);
+  await shot(page, "timeline-tasks");
+  // main, four clients, 60 requests of which four live at once, and two with which asyncio.run() ends.
+  assert.equal(tasks.length, 1);
+  assert.equal(tasks[0].tasks + tasks[0].omitted, 1 + 4 + 60 + 2);
+  assert.ok(tasks[0].rows >= 9 && tasks[0].rows <= 13, String(tasks[0].rows));
+  assert.equal(tracks.filter((x) => x.kind === "tasks").length, 1);
+  const made = (await drawn(page)).flows.filter((f) => f.made);
+  assert.ok(made.length >= 60 && made.every((f) => f.t < length && f.from !== f.to), String(made.length));
 });
 
 test("hundreds of thousands of spans: cells stand for those that cannot be seen", async (t) => {

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "record/model/file/file.h"
 #include "record/model/trace/timeline.h"
+#include "timeline.h"
 #include "view.h"
 
 /* ---- metrics ---- */
@@ -105,6 +106,7 @@ static void recording_free(struct fm_recording *r)
 {
     if (!r)
         return;
+    fm_mark_overview_free(r->overview);
     fm_timeline_free(r->timeline);
     fm_profile_free(r->p);
     for (int k = 0; k < FM_MOMENT_COLUMNS; k++)

@@ -107,7 +107,8 @@ struct fm_recording {
     struct fm_column earlier[FM_MOMENT_COLUMNS]; /* what was alive at the earlier of two instants */
     struct fm_timeline *timeline;                /* NULL until asked for, or if there is none */
     bool timeline_asked;
-    void *bytes; /* of the file, if they are still needed */
+    struct fm_mark_overview *overview; /* NULL until asked for; timeline_marks.c */
+    void *bytes;                       /* of the file, if they are still needed */
 };
 
 struct fm_view;

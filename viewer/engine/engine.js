@@ -75,6 +75,9 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *   truncated: boolean }} Cells
  * @typedef {{ begin: number, end: number, kind: string, lane: number, name: string, func: number, count: number,
  *   value: number, lowest: number, highest: number, other: number }} TimelineMark
+ * @typedef {{ process: number, lane: number, number: number, name: string, creator: number, created: number,
+ *   done: number }} TimelineTask
+ * @typedef {{ fromLane: number, toLane: number, from: number, to: number }} TimelineFlow
  * @typedef {{ begin: number, end: number, func: number, depth: number, flags: number, lane: number }} TimeSpan
  * @typedef {{ calls: number, sum: number, min: number, max: number, longest: TimeSpan[],
  *   buckets: { from: number, to: number, calls: number }[] }} Durations
@@ -276,6 +279,20 @@ export class Engine {
       lane: lane[i] === noId ? -1 : lane[i], name: names[name[i]], func: func[i] === noId ? -1 : func[i], count: count[i], value: value[i],
       lowest: lowest[i], highest: highest[i], other: other[i] }));
     return { marks, truncated: !!scalars[0] };
+  }
+
+  /** Tasks of asyncio, and which process made which.
+   * @param {number} recording @returns {{ tasks: TimelineTask[], more: boolean, flows: TimelineFlow[] }} */
+  tasks(recording) {
+    this.run("engine_timeline_tasks", recording);
+    const names = JSON.parse(this.text()), { length, scalars, columns } = this.result(0), made = this.result(1);
+    const [process, lane, number, name, creator, created, done] = columns;
+    const tasks = Array.from({ length }, (_, i) => ({ process: process[i], lane: lane[i] === noId ? -1 : lane[i],
+      number: number[i], name: names[name[i]], creator: creator[i], created: created[i], done: done[i] }));
+    const [fromLane, toLane, from, to] = made.columns;
+    const flows = Array.from({ length: made.length }, (_, i) => ({ fromLane: fromLane[i], toLane: toLane[i], from: from[i],
+      to: to[i] }));
+    return { tasks, more: !!scalars[0], flows };
   }
 
   /** Rows of single spans. @returns {TimeSpan[]} */

@@ -129,6 +129,11 @@ int engine_timeline_marks(int recording, double from_ns, double to_ns, double ce
     return fm_engine_timeline_marks(the_engine(), recording, from_ns, to_ns, cell_ns);
 }
 
+EXPORT(engine_timeline_tasks) int engine_timeline_tasks(int recording)
+{
+    return fm_engine_timeline_tasks(the_engine(), recording);
+}
+
 EXPORT(engine_timeline_durations)
 int engine_timeline_durations(int recording, uint32_t func, double from_ns, double to_ns,
                               uint32_t longest)

@@ -18,11 +18,16 @@ int fm_engine_timeline(struct fm_engine *e, int recording);
 int fm_engine_timeline_cells(struct fm_engine *e, int recording, uint32_t lane, double from_ns,
                              double to_ns, double cell_ns);
 
-/* Marks of all lanes; those of one kind, lane and name that begin within one cell are one row. Columns:
- * begin, end, kind, lane, name (row of the JSON array in e->text), function (FM_NONE: none), count, value,
- * lowest, highest, other. Scalar: 1 if there are more. timeline_marks.c */
+/* Marks of all lanes; those of one kind and lane that begin within one cell are one row (with the name that
+ * they share, or ""). Columns: begin, end, kind, lane, name (row of the JSON array in e->text), function
+ * (FM_NONE: none), count, value, lowest, highest, other. Scalar: not 0 if there are more. timeline_marks.c */
 int fm_engine_timeline_marks(struct fm_engine *e, int recording, double from_ns, double to_ns,
                              double cell_ns);
+
+/* Tasks of asyncio in results[0]: process, lane (FM_NONE: not known), number in the process, name (row of the
+ * JSON array in e->text), number of the task that made it or 0, created, done. Scalar: 1 if there are more.
+ * Processes made by others in results[1]: lane and lane, when and when. timeline_tasks.c */
+int fm_engine_timeline_tasks(struct fm_engine *e, int recording);
 
 /* How long calls of a function take (FM_NONE: of any). Columns of results[0], the longest: begin, end,
  * function, depth, flags, lane; of results[1], counts: from, to, calls. Scalars: calls, sum, min, max. */
@@ -36,6 +41,9 @@ int fm_engine_timeline_find(struct fm_engine *e, int recording, const uint32_t *
 
 /* A stretch of time as a recording of its own, to be closed like any; its number, or −1 and e->err. */
 int fm_engine_timeline_range(struct fm_engine *e, int recording, double from_ns, double to_ns);
+
+struct fm_mark_overview;
+void fm_mark_overview_free(struct fm_mark_overview *overview);
 
 /* The timeline of a recording, or NULL and e->err. */
 struct fm_timeline *fm_engine_timeline_of(struct fm_engine *e, int recording,

@@ -38,6 +38,7 @@
  * @property {boolean} flames callers and callees as flame graphs
  * @property {string} see     what of the timeline is in sight: "0.15..0.2" seconds, "" for all
  * @property {string[]} shut  lanes of it that are closed
+ * @property {string[]} tall  … that have all their rows, however many; "*": all of them
  * @property {boolean} compact lanes of it in low rows
  */
 
@@ -78,6 +79,7 @@ export const DEFAULTS = {
   flames: false,
   see: "",
   shut: [],
+  tall: [],
   compact: false,
 };
 

@@ -196,6 +196,7 @@ export class TimelineView {
   goTo(span, keep = false) {
     const { scene, app } = this;
     const shut = app.s.shut.filter((lane) => lane !== String(span.lane));
+    this.uncover(span);
     this.cursor = { lane: span.lane, depth: span.depth, begin: span.begin, end: span.end, func: span.func };
     const now = scene.see.to - scene.see.from;
     const wide = span.end - span.begin > scene.pixel * 3 && span.end - span.begin < now;
@@ -210,6 +211,12 @@ export class TimelineView {
     } else this.zoomTo(span);
     this.say();
     this.redraw();
+  }
+
+  /** Let the row of a span be there. @param {{lane: number, depth: number}} span */
+  uncover({ lane, depth }) {
+    const track = this.scene.tracks.find((t) => t.lane === lane);
+    if (track?.deeper && depth >= track.rows) this.showRows(lane);
   }
 
   /** Scroll so that a row can be seen. @param {number} top @param {number} row */
@@ -247,9 +254,18 @@ export class TimelineView {
       this.say();
       app.lastPath = this.stackAt(this.cursor);
       app.select(found.cells.func[found.i]);
-    } else if (track && track.lane >= 0 && y + this.scrollTop - RULER < track.top + HEAD) this.toggleLane(track.lane);
-    else if (y >= RULER) this.measured = this.cursor = null;
+    } else if (track && track.lane >= 0 && y + this.scrollTop - RULER < track.top + HEAD) {
+      if (x >= track.noteFrom && x <= track.noteTo) this.showRows(track.lane);
+      else this.toggleLane(track.lane);
+    }
+    if (!found && y >= RULER) this.measured = this.cursor = null;
     this.redraw();
+  }
+
+  /** Let a lane have all its rows. @param {number} lane */
+  showRows(lane) {
+    const { tall } = this.app.s;
+    if (!tall.includes(String(lane))) this.app.store.set({ tall: [...tall, String(lane)] }, true);
   }
 
   /** @param {number} lane */
@@ -341,6 +357,8 @@ export class TimelineView {
     const { scene, app } = this;
     if (!cursor) return;
     this.cursor = cursor;
+    this.uncover(cursor);
+    scene.arrange();
     const track = scene.tracks.find((t) => t.lane === cursor.lane);
     if (track) this.reveal(rowsTop(track) + cursor.depth * track.row, track.row);
     app.lastPath = this.stackAt(cursor);

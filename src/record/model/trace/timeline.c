@@ -190,6 +190,15 @@ static int compare_marks(const void *a, const void *b)
     return x->lane < y->lane ? -1 : x->lane > y->lane;
 }
 
+static void sort_marks(struct mark_list *list)
+{
+    for (size_t i = 1; i < list->marks.len; i++)
+        if (compare_marks(&list->marks.data[i - 1], &list->marks.data[i]) > 0) {
+            qsort(list->marks.data, list->marks.len, sizeof *list->marks.data, compare_marks);
+            return;
+        }
+}
+
 int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, uint64_t to_ns,
                       fm_mark_fn *each, void *context, struct fm_error *err)
 {
@@ -201,8 +210,7 @@ int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, ui
         if (lane == FM_NONE || lane == i)
             status = lane_ops(t, i)->marks(t, i, on_clock(t, from_ns), on_clock(t, to_ns),
                                            keep_mark, &list, err);
-    if (list.marks.len)
-        qsort(list.marks.data, list.marks.len, sizeof *list.marks.data, compare_marks);
+    sort_marks(&list);
     for (size_t i = 0; i < list.marks.len && !status; i++)
         if (!each(context, &list.marks.data[i]))
             break;

@@ -61,6 +61,7 @@ export function timelineTools(app, view) {
   if (summary.states) colors.push(["state", "state"]);
   return [
     toggle("Compact", s.compact, (compact) => store.set({ compact }), "Low rows without names: more threads at once"),
+    toggle("All rows", s.tall.includes("*"), (all) => store.set({ tall: all ? ["*"] : [] }), "Deep calls, too, where they find no room"),
     choice("Colour", colors, s.color, (color) => store.set({ color })),
     el("button.button", { type: "button", title: "The span before, of what is searched for or selected (Shift n)", onclick: () => view.next(true) }, "‹ Previous"),
     el("button.button", { type: "button", title: "The next span of what is searched for or selected (n)", onclick: () => view.next() }, "Next ›"),

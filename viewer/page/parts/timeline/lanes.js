@@ -7,18 +7,24 @@ import { shorten, visible } from "../text.js";
  * @typedef {import('../../../engine/engine.js').Lane} Lane
  * @typedef {import('../../../engine/engine.js').TimelineMark} TimelineMark
  * @typedef {{kind: "process" | "lane" | "tasks" | "counter" | "memory", lane: number, title: string, note: string, top: number, height: number,
- *   rows: number, row: number, strips: number, shut: boolean, name: string, process: number}} Track
- *   `row` is the height of one, `rows` begin below the head and `strips`; `lane` is -1 where there is none
+ *   rows: number, row: number, strips: number, shut: boolean, name: string, process: number, deeper: number, noteFrom: number, noteTo: number}} Track
+ *   `row` is the height of one, `rows` begin below the head and `strips`; `lane` is -1 where there is none;
+ *   `deeper`: rows that find no room, `noteFrom` and `noteTo`: where that is said
  */
 
 export const HEAD = 19;
 export const STRIP = 15;
 const ROW = 17;
+/** … where there is little room: as low as names can be read. */
+const LOW_ROW = 13;
 /** A lane is no higher than this if its rows can be made smaller, but never smaller than MIN_ROW. */
 const MOST_LANE = 800;
 const MIN_ROW = 3;
 const CURVE = 52;
 const GAP = 6;
+/** That a lane has however little room there is. */
+const FEW_ROWS = 9;
+const MOST_COUNTERS = 100;
 /** Kinds of marks that are as long as something and do not nest with calls. */
 export const STRIPS = new Set(["region"]);
 const MOST_STRIPS = 4;
@@ -73,79 +79,82 @@ function processTitle(summary, process) {
 }
 
 /**
- * @param {{lanes: Lane[], summary: any, marks: TimelineMark[], memory: boolean, shut: Set<string>,
- *   inScope: (lane: Lane) => boolean, compact: boolean}} of
- * @returns {{tracks: Track[], height: number, taskRows: Map<number, number>}}
+ * @typedef {{lanes: Lane[], summary: any, marks: TimelineMark[], memory: boolean, shut: Set<string>, tall: Set<string>,
+ *   tasks: Map<number, import('./tasks.js').TaskRows>, inScope: (lane: Lane) => boolean, compact: boolean, room: number}} Wanted
+ *   `room`: how high all of it may be if rows can be left out for that
  */
-export function layTracks({ lanes, summary, marks, memory, shut, inScope, compact }) {
+
+/** @param {Wanted} wanted @returns {{tracks: Track[], height: number}} */
+export function layTracks(wanted) {
+  const { lanes, summary, marks, memory, tasks, inScope } = wanted;
   /** @type {Track[]} */
   const tracks = [];
-  let top = 0;
   let process = -1;
   const order = orderLanes(lanes, summary).filter((i) => inScope(lanes[i]));
   const several = new Set(order.map((i) => lanes[i].process)).size > 1;
   /** @param {Partial<Track>} track */
-  const add = (track) => {
-    const whole = {
+  const add = (track) =>
+    tracks.push({
       kind: "lane", lane: -1, title: "", note: "", rows: 0, row: 0, strips: 0, shut: false, name: "", process: -1,
-      ...track, top, height: track.height ?? 0,
-    };
-    tracks.push(/** @type {Track} */ (whole));
-    top += whole.height;
+      deeper: 0, noteFrom: Infinity, noteTo: 0, top: 0, height: 0, ...track,
+    });
+  const addTasks = () => {
+    const laid = tasks.get(process);
+    if (!laid) return;
+    const rows = laid.rows + (laid.brief ? 1 : 0);
+    const note = laid.omitted ? `${laid.omitted} more find no room` : "";
+    add({ kind: "tasks", title: "asyncio tasks", note, rows, row: STRIP, height: HEAD + rows * STRIP + GAP, process });
   };
   for (const i of order) {
     const lane = lanes[i];
-    if (several && lane.process !== process)
-      add({ kind: "process", title: processTitle(summary, lane.process), height: HEAD + 3, process: lane.process });
-    process = lane.process;
-    add(laneTrack(i, lane, summary, marks, shut.has(String(i)), compact));
+    if (lane.process !== process) {
+      addTasks();
+      process = lane.process;
+      if (several) add({ kind: "process", title: processTitle(summary, process), height: HEAD + 3, process });
+    }
+    add(laneTrack(i, lane, wanted));
   }
-  const tasks = layTasks(marks);
-  if (tasks.rows)
-    add({ kind: "tasks", title: "asyncio tasks", note: tasks.omitted ? `${tasks.omitted} more find no room` : "", rows: tasks.rows, row: STRIP, height: HEAD + tasks.rows * STRIP + GAP });
-  const counters = new Set(marks.filter((m) => m.kind === "counter").map((m) => m.name));
-  for (const name of counters)
+  addTasks();
+  for (const name of [...new Set(marks.filter((m) => m.kind === "counter").map((m) => m.name))].slice(0, MOST_COUNTERS))
     add({ kind: "counter", name, title: visible(shorten(name, 200)), height: CURVE });
   if (memory) add({ kind: "memory", title: "memory", height: CURVE });
-  return { tracks, height: top, taskRows: tasks.of };
+  fitRows(tracks, wanted);
+  let top = 0;
+  for (const track of tracks) {
+    if (track.kind === "lane") track.height = HEAD + track.strips * STRIP + track.rows * track.row + GAP;
+    track.top = top;
+    top += track.height;
+  }
+  return { tracks, height: top };
 }
 
-const MOST_TASK_ROWS = 40;
-
-/** A row for each task as long as it lives, so that no two overlap. Tasks by number. @param {TimelineMark[]} marks
- * @returns {{of: Map<number, number>, rows: number, omitted: number}} */
-export function layTasks(marks) {
-  /** @type {Map<number, {begin: number, end: number}>} */
-  const lives = new Map();
-  for (const mark of marks) {
-    if (mark.kind !== "task") continue;
-    const life = lives.get(mark.value) ?? { begin: mark.begin, end: mark.end };
-    lives.set(mark.value, { begin: Math.min(life.begin, mark.begin), end: Math.max(life.end, mark.end) });
+/** Leave deep rows out until all lanes can be seen at once, but never the first few: one thread that was once deep must
+ * not hide the others. @param {Track[]} tracks @param {Wanted} wanted */
+function fitRows(tracks, { tall, room }) {
+  const cut = tracks.filter((t) => t.kind === "lane" && !t.shut && !tall.has("*") && !tall.has(String(t.lane)));
+  const height = (/** @type {number} */ limit) =>
+    tracks.reduce((sum, t) => {
+      const rows = cut.includes(t) ? Math.min(t.rows, limit) : t.rows;
+      return sum + (t.kind === "lane" ? HEAD + t.strips * STRIP + rows * t.row + GAP : t.height);
+    }, 0);
+  if (height(Infinity) > room) for (const track of cut) track.row = Math.min(track.row, LOW_ROW);
+  let limit = Math.max(FEW_ROWS, ...cut.map((t) => t.rows));
+  while (limit > FEW_ROWS && height(limit) > room) limit--;
+  for (const track of cut) {
+    track.deeper = Math.max(0, track.rows - limit);
+    track.rows -= track.deeper;
   }
-  /** @type {number[]} */
-  const busy = [];
-  const of = new Map();
-  for (const [task, life] of [...lives].sort((a, b) => a[1].begin - b[1].begin)) {
-    let row = busy.findIndex((end) => end <= life.begin);
-    if (row < 0) row = busy.length;
-    if (row >= MOST_TASK_ROWS) continue;
-    busy[row] = life.end;
-    of.set(task, row);
-  }
-  return { of, rows: busy.length, omitted: lives.size - of.size };
 }
 
-/** @param {number} i @param {Lane} lane @param {any} summary @param {TimelineMark[]} marks @param {boolean} shut
- * @param {boolean} compact @returns {Partial<Track>} */
-function laneTrack(i, lane, summary, marks, shut, compact) {
-  const strips = layStrips(marks.filter((m) => m.lane === i && STRIPS.has(m.kind))).count;
-  const row = compact ? MIN_ROW + 1 : Math.max(MIN_ROW, Math.min(ROW, Math.floor(MOST_LANE / Math.max(1, lane.depth))));
-  const rows = shut ? Math.min(1, lane.depth) : lane.depth;
-  const title = laneTitle(summary, lane);
+/** @param {number} i @param {Lane} lane @param {Wanted} wanted @returns {Partial<Track>} */
+function laneTrack(i, lane, { summary, marks, shut: closed, compact, tall }) {
+  const shut = closed.has(String(i));
+  const strips = shut ? 0 : layStrips(marks.filter((m) => m.lane === i && STRIPS.has(m.kind))).count;
+  const all = tall.has("*") || tall.has(String(i));
+  const high = all ? Math.max(MIN_ROW, Math.min(ROW, Math.floor(MOST_LANE / Math.max(1, lane.depth)))) : ROW;
   return {
-    lane: i, title, strips: shut ? 0 : strips, shut, row, rows, process: lane.process,
-    note: lane.sampled ? "sampled" : "",
-    height: HEAD + (shut ? 0 : strips * STRIP) + rows * row + GAP,
+    lane: i, title: laneTitle(summary, lane), strips, shut, row: compact ? MIN_ROW + 1 : high,
+    rows: shut ? Math.min(1, lane.depth) : lane.depth, process: lane.process, note: lane.sampled ? "sampled" : "",
   };
 }
 

@@ -126,9 +126,18 @@ export function paintHead({ p, width, height, offset, palette }, track) {
   }
   const words = track.kind === "lane" ? `${track.shut ? "▸" : "▾"} ${track.title}` : track.title;
   const text = fitText(words, width - 16, BOLD);
+  const note = [track.note, deeperWords(track)].filter(Boolean).join(" · ");
+  const wide = p.measure(text, BOLD) + (note ? p.measure(note, FONT) + 8 : 0);
+  // Marks go on behind the name.
+  if (track.kind !== "process") p.rect(2, y + 2, wide + 9, HEAD - 3, palette.dark ? "rgba(20, 23, 27, 0.82)" : "rgba(255, 255, 255, 0.85)", 4);
   p.text(text, 6, y + HEAD / 2 + 1, c.ink, BOLD);
-  if (track.note) p.text(track.note, 14 + p.measure(text, BOLD), y + HEAD / 2 + 1, c["ink-soft"], FONT);
+  if (note) p.text(note, 14 + p.measure(text, BOLD), y + HEAD / 2 + 1, c["ink-soft"], FONT);
+  track.noteFrom = track.deeper ? 14 + p.measure(text, BOLD) : Infinity;
+  track.noteTo = 9 + wide;
 }
+
+/** @param {Track} track */
+const deeperWords = ({ deeper }) => (deeper ? `${formatCount(deeper)} deeper ${deeper === 1 ? "row" : "rows"} ⌄` : "");
 
 /** Marks of a lane: in its head, or over all of it. @param {Paper} paper @param {Track} track @param {TimelineMark[]} marks
  * @param {Map<TimelineMark, number>} strips */
@@ -137,6 +146,7 @@ export function paintMarks(paper, track, marks, strips) {
   const c = palette.colors;
   const head = track.top - offset;
   const colors = modulePalette(palette.dark);
+  let last = -Infinity;
   for (const mark of marks) {
     const [left, right] = [x(mark.begin), x(mark.end)];
     if (right < -6 || left > width + 6) continue;
@@ -145,7 +155,12 @@ export function paintMarks(paper, track, marks, strips) {
     else if (mark.kind === "waited") hatch(paper, left, right, y, head + track.height - 4, c["ink-faint"]);
     else if (mark.kind === "collection")
       p.rect(Math.max(0, left), y - 5, Math.max(1.5, Math.min(width, right) - Math.max(0, left)), 4, c.collection);
-    else if (mark.kind === "exception") triangle(p, left, y - 1, c.error);
+    else if (mark.kind === "exception") {
+      // Where they stand side by side each is a line.
+      if (left - last < 5) p.rect(left - 0.75, y - 7, 1.5, 6, c.error);
+      else triangle(p, left, y - 1, c.error);
+      last = left;
+    }
     else if (mark.kind === "instant") diamond(p, left, y - 5, c.accent);
     else if (mark.kind === "fork") diamond(p, left, y - 5, c.ink);
     else if (strips.has(mark)) {
@@ -160,20 +175,20 @@ export function paintMarks(paper, track, marks, strips) {
 }
 
 /** Tasks: boxes are their steps, a line is the time between them. @param {Paper} paper @param {Track} track
- * @param {TimelineMark[]} steps @param {Map<number, number>} rows */
-export function paintTasks(paper, track, steps, rows) {
+ * @param {TimelineMark[]} steps @param {(step: TimelineMark) => number} rowOf -1: it has none */
+export function paintTasks(paper, track, steps, rowOf) {
   const { p, x, width, offset, palette } = paper;
   const colors = modulePalette(palette.dark);
   /** @type {Map<number, number>} */
   const ended = new Map();
   for (const step of steps) {
-    const row = rows.get(step.value);
-    if (row === undefined) continue;
+    const row = rowOf(step);
+    if (row < 0) continue;
     const y = track.top - offset + HEAD + row * STRIP;
     const [a, b] = [Math.max(0, x(step.begin)), Math.min(width, x(step.end))];
-    const color = colors[hash(step.name) % (colors.length - 1)];
+    const color = step.value ? colors[hash(step.name) % (colors.length - 1)] : palette.colors["ink-faint"];
     const before = ended.get(step.value);
-    if (before !== undefined && a > before) p.rect(before, y + STRIP / 2 - 1.5, a - before, 1.5, color);
+    if (step.value && before !== undefined && a > before) p.rect(before, y + STRIP / 2 - 1.5, a - before, 1.5, color);
     ended.set(step.value, b);
     p.rect(a, y, Math.max(1.2, b - a - (b - a > 3 ? 0.7 : 0)), STRIP - 2, color, b - a > 6 ? 3 : 0);
     const text = fitText(visible(shorten(step.name, 200)), b - a - 7, FONT);
@@ -183,7 +198,7 @@ export function paintTasks(paper, track, steps, rows) {
 
 const MOST_FLOWS = 300;
 
-/** Curves from one track to another. @param {Paper} paper @param {{t: number, from: number, to: number, until: number}[]} flows */
+/** Curves from one track to another. @param {Paper} paper @param {{t: number, from: number, to: number, until: number, made: boolean}[]} flows */
 export function paintFlows({ p, x, width, offset, palette }, flows) {
   if (flows.length > MOST_FLOWS) return; // more than that hide what is below them
   for (const flow of flows) {
@@ -191,9 +206,10 @@ export function paintFlows({ p, x, width, offset, palette }, flows) {
     const [y0, y1] = [flow.from - offset, flow.to - offset];
     if (Math.max(a, b) < 0 || Math.min(a, b) > width) continue;
     const bend = Math.min(24, Math.abs(y1 - y0) / 2);
-    p.path([["M", a, y0], ["C", a + bend, y0, b - bend, y1, b, y1]], null, palette.colors["ink-soft"], 1);
+    const color = palette.colors[flow.made ? "accent" : "ink-soft"];
+    p.path([["M", a, y0], ["C", a + bend, y0, b - bend, y1, b, y1]], null, color, 1);
     const up = y1 > y0 ? -1 : 1;
-    p.path([["M", b, y1], ["L", b - 4, y1 + 3 * up], ["L", b - 1, y1 + 5 * up], ["Z"]], palette.colors["ink-soft"], null);
+    p.path([["M", b, y1], ["L", b - 4, y1 + 3 * up], ["L", b - 1, y1 + 5 * up], ["Z"]], color, null);
   }
 }
 

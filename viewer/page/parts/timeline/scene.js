@@ -3,6 +3,7 @@
 
 import { curvesOf } from "../curves.js";
 import { HEAD, STRIP, STRIPS, layStrips, layTracks, rowsTop } from "./lanes.js";
+import { layTasks } from "./tasks.js";
 import { readRange } from "./range.js";
 import {
   RULER, paintCells, paintCurves, paintGrid, paintHead, paintLostCells, paintMarks, paintRuler,
@@ -20,6 +21,8 @@ import {
 
 /** For the whole run, to know which strips and curves there are. */
 const OVERVIEW_CELLS = 2000;
+/** Arrows to tasks that others made; more hide what is below them. */
+const MOST_MADE = 200;
 
 export class Scene {
   /** @param {App} app */
@@ -30,7 +33,7 @@ export class Scene {
     /** @type {Track[]} */
     this.tracks = [];
     this.contentHeight = 0;
-    /** By number of a task. @type {Map<number, number>} */
+    /** By process. @type {Map<number, import('./tasks.js').TaskRows>} */
     this.taskRows = new Map();
     /** @type {Range} */
     this.see = { from: 0, to: 1 };
@@ -58,7 +61,7 @@ export class Scene {
   arrange() {
     const { session, s } = this.app;
     const { id, summary } = session.whole(s);
-    const key = JSON.stringify([id, s.scope, s.shut, s.compact]);
+    const key = JSON.stringify([id, s.scope, s.shut, s.tall, s.compact, this.height]);
     if (key === this.layoutKey) return;
     this.layoutKey = key;
     this.lanes.clear();
@@ -67,19 +70,40 @@ export class Scene {
       session.engine.marks(id, 0, this.length, this.length / OVERVIEW_CELLS),
     );
     this.truncated = overview.truncated;
+    this.taskRows = session.once(`tasks ${id}`, () => this.layTasks(overview.marks));
     const [kind, number] = [s.scope[0], Number(s.scope.slice(1))];
     const laid = layTracks({
       lanes: this.facts.lanes,
       summary,
       marks: overview.marks,
+      tasks: this.taskRows,
       memory: summary.memory.points > 1,
       shut: new Set(s.shut),
+      tall: new Set(s.tall),
       inScope: (lane) => (kind === "p" ? lane.process === number : kind === "t" ? lane.thread === number : true),
       compact: s.compact,
+      room: this.height - RULER,
     });
     this.tracks = laid.tracks;
-    this.taskRows = laid.taskRows;
     this.contentHeight = laid.height + RULER;
+  }
+
+  /** Tasks of asyncio and processes that others made. */
+  get made() {
+    const { session, s } = this.app;
+    const { id } = session.whole(s);
+    return session.once(`made ${id}`, () => session.engine.tasks(id));
+  }
+
+  /** @param {TimelineMark[]} marks of the whole run */
+  layTasks(marks) {
+    const laid = layTasks(this.made.tasks);
+    for (const mark of marks)
+      if (mark.kind === "task" && !mark.value) {
+        const of = laid.get(this.facts.lanes[mark.lane].process);
+        if (of) of.brief = true;
+      }
+    return laid;
   }
 
   /** @param {number} width @param {number} height */
@@ -165,7 +189,7 @@ export class Scene {
           paintLostCells(paper, track, cells);
         }
         paintMarks(paper, track, marks, this.stripsOf(track, marks));
-      } else if (track.kind === "tasks") paintTasks(paper, track, this.tasks(), this.taskRows);
+      } else if (track.kind === "tasks") paintTasks(paper, track, this.tasks(track), (mark) => this.taskRow(mark));
       else if (track.kind !== "process") paintCurves(paper, track, this.curves(track));
       paintHead(paper, track);
     }
@@ -174,30 +198,56 @@ export class Scene {
     return paper;
   }
 
-  /** Steps of tasks in sight. */
-  tasks() {
-    return this.marks.filter((m) => m.kind === "task");
+  /** Steps of tasks of a process in sight. @param {Track} track */
+  tasks({ process }) {
+    return this.marks.filter((m) => m.kind === "task" && this.facts.lanes[m.lane].process === process);
   }
 
-  /** What leads from one track to another: a task that waits for another, a process that made one. */
+  /** The row of a step; -1: there is no room for its task. @param {TimelineMark} mark */
+  taskRow(mark) {
+    const rows = this.taskRows.get(this.facts.lanes[mark.lane].process);
+    if (!rows) return -1;
+    if (!mark.value) return 0;
+    const at = rows.of.get(mark.value)?.row;
+    return at === undefined ? -1 : at + (rows.brief ? 1 : 0);
+  }
+
+  /** Where a task is drawn; -1: nowhere. @param {number} process @param {number} task */
+  taskY(process, task) {
+    const track = this.tracks.find((t) => t.kind === "tasks" && t.process === process);
+    const rows = this.taskRows.get(process);
+    const found = rows?.of.get(task);
+    return track && rows && found ? track.top + HEAD + (found.row + (rows.brief ? 1 : 0) + 0.5) * STRIP : -1;
+  }
+
+  /** What leads from one track to another: a task that waits for another or made it, a process that made one. */
   flows() {
     const flows = [];
-    const tasks = this.tracks.find((t) => t.kind === "tasks");
-    const { processes } = this.app.session.whole(this.app.s).summary;
-    const taskY = (/** @type {number} */ task) => {
-      const row = this.taskRows.get(task);
-      return tasks && row !== undefined ? tasks.top + HEAD + (row + 0.5) * STRIP : -1;
-    };
     for (const mark of this.marks) {
-      if (mark.kind === "await" && mark.other)
-        flows.push({ t: mark.begin, from: taskY(mark.value), to: taskY(mark.other), until: mark.begin });
-      if (mark.kind !== "fork") continue;
-      const child = this.tracks.find((t) => t.lane >= 0 && processes[t.process]?.pid === mark.value);
-      const parent = this.tracks.find((t) => t.lane === mark.lane);
-      if (child && parent && child !== parent)
-        flows.push({ t: mark.begin, from: parent.top + HEAD - 4, to: child.top + HEAD, until: this.facts.lanes[child.lane].begin });
+      if (mark.kind !== "await" || !mark.other) continue;
+      const { process } = this.facts.lanes[mark.lane];
+      flows.push({ t: mark.begin, from: this.taskY(process, mark.value), to: this.taskY(process, mark.other), until: mark.begin, made: false });
+    }
+    for (const task of this.madeInSight())
+      flows.push({ t: task.created, from: this.taskY(task.process, task.creator), to: this.taskY(task.process, task.number), until: task.created, made: true });
+    for (const flow of this.made.flows) {
+      const parent = this.tracks.find((t) => t.lane === flow.fromLane);
+      const child = this.tracks.find((t) => t.lane === flow.toLane);
+      if (parent && child && parent !== child)
+        flows.push({ t: flow.from, from: parent.top + HEAD - 4, to: child.top + HEAD, until: flow.to, made: true });
     }
     return flows.filter((flow) => flow.from >= 0 && flow.to >= 0);
+  }
+
+  /** Tasks in sight that another one made, if they can be told apart. */
+  madeInSight() {
+    const { from, to } = this.see;
+    const found = [];
+    for (const task of this.made.tasks) {
+      if (!task.creator || task.created < from || task.created > to || task.done - task.created < this.pixel) continue;
+      if (found.push(task) > MOST_MADE) return [];
+    }
+    return found;
   }
 
   /** @param {Track} track @param {TimelineMark[]} marks */
@@ -277,7 +327,7 @@ export class Scene {
     if (track?.kind === "tasks") {
       const row = Math.floor((y + scrollTop - RULER - track.top - HEAD) / STRIP);
       const t = this.t(x);
-      return this.tasks().findLast((m) => this.taskRows.get(m.value) === row && m.begin <= t + this.pixel && m.end >= t - this.pixel * 2) ?? null;
+      return this.tasks(track).findLast((m) => this.taskRow(m) === row && m.begin <= t + this.pixel && m.end >= t - this.pixel * 2) ?? null;
     }
     if (!track || track.lane < 0) return null;
     const marks = this.marksOf(track);

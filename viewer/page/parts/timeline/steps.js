@@ -45,7 +45,7 @@ export function stepCell(scene, at, way) {
     return here > 0 ? enter(scene, lanes[here - 1].lane, 0, at.begin) : null;
   }
   const inner = enter(scene, at.lane, at.depth + 1, at.begin);
-  if (inner && inner.begin < at.end && at.depth + 1 < lanes[here].rows) return inner;
+  if (inner && inner.begin < at.end && at.depth + 1 < lanes[here].rows + lanes[here].deeper) return inner;
   return here + 1 < lanes.length ? enter(scene, lanes[here + 1].lane, 0, scene.see.from) : null;
 }
 
