@@ -3,6 +3,7 @@ it waits or drops, as it was told; and what is lost is said."""
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import re
@@ -11,6 +12,7 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -307,6 +309,27 @@ def test_what_is_dropped_is_said(tmp_path):
     # As many calls as returns are missing, but for those at the ends of a gap; the end of the program, which calls a few
     # other functions, may be missing as well.
     assert 0 < calls < CALLS and -2 <= calls + lost["count"] / 2 - CALLS <= 1000
+
+
+def test_what_is_lost_at_last_is_marked(tmp_path):
+    """A program that ends, or is killed, while there is no room: where its timeline ends is seen."""
+    for end in ("pass", KILL):
+        output, chrome = tmp_path / f"{len(end)}.fathom", tmp_path / f"{len(end)}.chrome.json"
+        code = STILL.replace("os.kill(launcher, signal.SIGCONT)", end)
+        process = launch.start(launch.FATHOM, "run", "--trace", "-q", "--on-full", "drop", "--python", NEWEST, "-o", output, "-c", code)
+        pid = int(process.stdout.readline())
+        while Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z":
+            time.sleep(0.005)
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=launch.TIMEOUT)
+        lost, = notes(output)
+        assert launch.fathom("convert", output, "--max-depth", "2", "-o", chrome).returncode == 0
+        events = json.loads(chrome.read_text())["traceEvents"]
+        begin, finish = [event for event in events if event.get("cat") == "lost"]
+        assert begin["args"]["events"] == lost["count"] and begin["ts"] < finish["ts"]
+        assert begin["ts"] >= max(event["ts"] for event in events if event["ph"] == "E")
+        columns, = re.findall("^MainThread +(.+)$", launch.fathom("report", output, "--timeline").stdout, re.M)
+        assert re.fullmatch("[A-Z· ]+!+", columns)
 
 
 @pytest.fixture

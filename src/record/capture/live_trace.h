@@ -102,6 +102,16 @@ struct fm_trace_chunk {
     uint64_t reserved[3];
 };
 
+/* What a thread has lost and not told yet, because there was no room for a LOST: it may end so. */
+struct fm_trace_untold {
+    uint32_t thread; /* as in chunks; 0: of nobody */
+    uint32_t tid;
+    uint64_t events;
+    uint64_t ticks; /* of the last of them */
+};
+
+#define FM_TRACE_UNTOLD 128u /* threads; those of others are in `lost_events` alone */
+
 struct fm_trace_header {
     char magic[8];
     uint32_t version;
@@ -119,6 +129,7 @@ struct fm_trace_header {
     _Alignas(64) uint64_t lost_events;
     uint64_t waited_ticks;
     uint64_t own_ticks; /* spent outside of events */
+    struct fm_trace_untold untold[FM_TRACE_UNTOLD];
 };
 
 #define FM_TRACE_DESCRIPTORS_AT FM_TRACE_HEADER_BYTES

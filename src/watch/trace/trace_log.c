@@ -258,6 +258,17 @@ static uint64_t told_end(const struct fm_trace_log *log, uint64_t end_ticks)
     return end_ticks && end_ticks < header.end_ticks ? end_ticks : header.end_ticks;
 }
 
+/* What threads lost at last, and could not tell. */
+static void take_untold(struct fm_trace_log *log, const struct fm_trace_header *header)
+{
+    for (unsigned i = 0; i < FM_TRACE_UNTOLD; i++) {
+        const struct fm_trace_untold *untold = &header->untold[i];
+        if (untold->thread && untold->events)
+            fm_trace_pack_lost(log->pack, untold->thread, untold->tid, untold->ticks,
+                               untold->events);
+    }
+}
+
 void fm_trace_log_rest(struct fm_trace_log *log, uint64_t end_ticks)
 {
     struct fm_trace_header header;
@@ -267,6 +278,7 @@ void fm_trace_log_rest(struct fm_trace_log *log, uint64_t end_ticks)
     if (log->file.fd >= 0 && fm_trace_file_header(&log->file, &header)) {
         log->lost = header.lost_events;
         log->waited_ticks = header.waited_ticks;
+        take_untold(log, &header);
     }
     fm_trace_log_tell_clock(log);
     fm_trace_pack_end(log->pack, told_end(log, end_ticks));

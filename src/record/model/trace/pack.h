@@ -42,6 +42,10 @@ void fm_trace_pack_defined(struct fm_trace_pack *pack, uint32_t functions, uint3
 void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t tid, uint64_t ticks,
                          uint64_t ns, const uint16_t *words, size_t count);
 
+/* Behind its last chunk the thread lost so many events, the last of them at `ticks`, and told nobody. */
+void fm_trace_pack_lost(struct fm_trace_pack *pack, uint32_t thread, uint32_t tid, uint64_t ticks,
+                        uint64_t events);
+
 /* The thread ended with the chunk that came last. */
 void fm_trace_pack_thread_end(struct fm_trace_pack *pack, uint32_t thread);
 

@@ -203,10 +203,9 @@ static void take_task(struct fm_trace_pack *pack, struct fm_stream *s, const str
 /* ---- losses ---- */
 
 /* Nothing is known of the time between; what is open is told again, and is another span from then on. */
-static void lose(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+static void lose(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t events, uint64_t from,
                  uint64_t ticks)
 {
-    uint64_t events = fm_word_u64(word, 0), from = fm_word_u64(word, 4);
     from = from < s->ticks ? s->ticks : from > ticks ? ticks : from;
     struct fm_trace_mark mark = {
         .begin = from, .end = ticks, .kind = FM_MARK_LOST, .value = events
@@ -223,6 +222,18 @@ static void lose(struct fm_trace_pack *pack, struct fm_stream *s, const struct f
     s->lost_from = from;
     s->reopening = true;
     fm_pack_mark(s, &mark);
+}
+
+void fm_trace_pack_lost(struct fm_trace_pack *pack, uint32_t thread, uint32_t tid, uint64_t ticks,
+                        uint64_t events)
+{
+    struct fm_stream *s = ticks < FM_WORDS_TICKS_MAX ? fm_pack_stream(pack, thread, tid) : NULL;
+    if (!s)
+        return;
+    fm_pack_begin_stream(pack, s, ticks);
+    ticks = ticks > s->ticks ? ticks : s->ticks;
+    lose(pack, s, events, s->ticks, ticks);
+    s->ticks = ticks;
 }
 
 static void reopen_call(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
@@ -287,7 +298,7 @@ static bool take_nesting(struct fm_trace_pack *pack, struct fm_stream *s,
         end_region(pack, s, first, ticks);
         return true;
     case FM_TRACE_LOST:
-        lose(pack, s, word, ticks);
+        lose(pack, s, fm_word_u64(word, 0), fm_word_u64(word, 4), ticks);
         return true;
     case FM_TRACE_OPEN:
         reopen_call(pack, s, word, ticks);

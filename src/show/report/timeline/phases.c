@@ -32,7 +32,7 @@ struct phase_search {
 struct depth_row {
     float *covered;
     uint32_t *func;
-    uint8_t *state, *lost;
+    uint8_t *state;
 };
 
 /* --- columns ---------------------------------------------------------------------------------- */
@@ -52,13 +52,35 @@ static void add_cell(const struct fm_phases *ph, struct depth_row *row, const st
         left = left > (double)begin_ns ? left : (double)begin_ns;
         right = right < (double)end_ns ? right : (double)end_ns;
         float covered = (float)((right - left) / column_ns * cell->covered / 255);
-        row->lost[i] |= (cell->flags & FM_CELL_LOST) != 0;
         if (covered <= row->covered[i])
             continue;
         row->covered[i] = covered;
         row->func[i] = cell->func;
         row->state[i] = (uint8_t)cell->state;
     }
+}
+
+struct loss_search {
+    const struct fm_phases *ph;
+    struct fm_phase_column *columns;
+};
+
+/* A call that was open while something was lost began long before: the marks know when it was. */
+static bool add_loss(void *context, const struct fm_mark *mark)
+{
+    const struct loss_search *s = context;
+    const struct fm_phases *ph = s->ph;
+    double column_ns = (double)(ph->to_ns - ph->from_ns) / ph->columns;
+    if (mark->kind != FM_MARK_LOST || mark->end_ns < ph->from_ns || mark->begin_ns > ph->to_ns)
+        return true;
+    uint64_t begin_ns = mark->begin_ns > ph->from_ns ? mark->begin_ns : ph->from_ns;
+    uint32_t first = (uint32_t)((double)(begin_ns - ph->from_ns) / column_ns);
+    for (uint32_t i = first; i < ph->columns; i++) {
+        if (i > first && (double)ph->from_ns + column_ns * i >= (double)mark->end_ns)
+            break;
+        s->columns[i].lost = 1;
+    }
+    return true;
 }
 
 static uint32_t child_of(struct phase_search *s, uint32_t parent, uint32_t func)
@@ -86,8 +108,7 @@ static void add_paths(struct phase_search *s, const struct fm_cells *cells, bool
 {
     uint32_t columns = s->ph->columns;
     struct depth_row row = { fm_calloc(columns, sizeof(float)),
-                             fm_calloc(columns, sizeof(uint32_t)), fm_calloc(columns, 1),
-                             fm_calloc(columns, 1) };
+                             fm_calloc(columns, sizeof(uint32_t)), fm_calloc(columns, 1) };
     size_t at = 0;
     for (uint32_t i = 0; i < columns; i++)
         leaf[i] = 0;
@@ -105,13 +126,10 @@ static void add_paths(struct phase_search *s, const struct fm_cells *cells, bool
             leaf[i] = child_of(s, leaf[i], row.func[i]);
             column->state = sampled ? row.state[i] : FM_PHASES_NO_STATE;
         }
-        for (uint32_t i = 0; i < columns; i++)
-            lane->columns[i].lost |= row.lost[i];
     }
     free(row.covered);
     free(row.func);
     free(row.state);
-    free(row.lost);
 }
 
 static void count_paths(struct phase_search *s, const uint32_t *leaf)
@@ -284,6 +302,10 @@ int fm_phases_find(struct fm_phases *ph, struct fm_timeline *t, const struct fm_
         cells.cells.len = 0;
         status =
             fm_timeline_cells(t, i, ph->from_ns, ph->to_ns, cell_ns ? cell_ns : 1, &cells, err);
+        struct loss_search losses = { ph, own.columns };
+        if (status == 0 && lane->lost)
+            status =
+                fm_timeline_marks(t, (uint32_t)i, ph->from_ns, ph->to_ns, add_loss, &losses, err);
         add_paths(&s, &cells, lane->kind == FM_LANE_SAMPLED, &own, leaves.data + leaves.len);
         count_paths(&s, leaves.data + leaves.len);
         leaves.len += ph->columns;

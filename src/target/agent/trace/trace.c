@@ -149,6 +149,9 @@ static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
                         6);
     w->lost = 0;
     w->lost_from = now;
+    if (w->untold)
+        *w->untold = (struct fm_trace_untold){ 0 };
+    w->untold = NULL;
     for (struct fm_live_frame *frame = t->base + 1; frame <= t->top; frame++) {
         if (is_hidden(frame) || !frame->func)
             continue;
@@ -160,13 +163,35 @@ static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
     return w->cursor < w->end || next_chunk(c, t);
 }
 
+/* A place in the header for what the thread loses until it can tell; NULL if there is none. */
+static struct fm_trace_untold *find_untold(struct fm_trace_header *header,
+                                           const struct fm_trace_writer *w)
+{
+    for (unsigned i = 0; i < FM_TRACE_UNTOLD; i++) {
+        struct fm_trace_untold *place = &header->untold[i];
+        if (place->thread)
+            continue;
+        place->tid = w->tid;
+        place->thread = w->number;
+        return place;
+    }
+    return NULL;
+}
+
 static bool lose(struct fm_collector *c, struct fm_trace_writer *w)
 {
+    struct fm_trace_header *header = c->trace_chunks.header;
     if (!w->must_tell)
         w->lost_from = w->last;
+    if (!w->lost)
+        w->untold = find_untold(header, w);
     w->must_tell = true;
     w->lost++;
-    c->trace_chunks.header->lost_events++;
+    header->lost_events++;
+    if (w->untold) {
+        w->untold->ticks = fm_clock_ticks();
+        w->untold->events = w->lost;
+    }
     return false;
 }
 

@@ -40,7 +40,8 @@ struct fm_trace_writer {
     uint8_t *after_time;          /* behind the last TIME in the chunk, or NULL */
     uint64_t sequence;
     uint64_t lost, lost_from; /* events that were dropped since the last LOST, and from when on */
-    bool must_tell;           /* readers do not know the stack: LOST comes first, then all of it */
+    struct fm_trace_untold *untold; /* where these are counted, or NULL */
+    bool must_tell; /* readers do not know the stack: LOST comes first, then all of it */
     bool told_name;
     uint8_t name_tries;
     uint32_t number, tid;
