@@ -45,7 +45,8 @@ static PyObject *region_vectorcall(PyObject *object, PyObject *const *args, size
                                    PyObject *keywords);
 #endif
 
-static PyObject *make_new(PyTypeObject *type, PyObject *name)
+/* What is seldom is apart: the usual way through the functions below then saves no registers. */
+static __attribute__((noinline)) PyObject *make_new(PyTypeObject *type, PyObject *name)
 {
     struct region_object *self = PyObject_New(struct region_object, type);
     if (!self)
@@ -59,7 +60,7 @@ static PyObject *make_new(PyTypeObject *type, PyObject *name)
     return (PyObject *)self;
 }
 
-static PyObject *rename_used(struct region_object *self, PyObject *name)
+static __attribute__((noinline)) PyObject *rename_used(struct region_object *self, PyObject *name)
 {
     PyObject *old = self->name;
     self->name = Py_NewRef(name);
@@ -83,17 +84,18 @@ static PyObject *refuse_name(PyObject *name)
                         Py_TYPE(name)->tp_name);
 }
 
-/* region("name", key=value, …), called by everybody who writes it so. */
-static PyObject *region_make(PyObject *type, PyObject *const *args, size_t flagged,
-                             PyObject *keywords)
+static __attribute__((noinline)) PyObject *make_with_values(PyObject *type, PyObject *const *args,
+                                                            PyObject *keywords)
 {
-    Py_ssize_t count = PyVectorcall_NARGS(flagged);
-    if (__builtin_expect(count == 1 && PyUnicode_Check(args[0]), 1)) {
-        PyObject *self = make((PyTypeObject *)type, args[0]);
-        if (__builtin_expect(keywords && fm_trace_on() && self, 0))
-            ((struct region_object *)self)->values = fm_region_values(args + 1, keywords);
-        return self;
-    }
+    PyObject *self = make((PyTypeObject *)type, args[0]);
+    if (self)
+        ((struct region_object *)self)->values = fm_region_values(args + 1, keywords);
+    return self;
+}
+
+static __attribute__((noinline)) PyObject *make_otherwise(PyObject *type, PyObject *const *args,
+                                                          Py_ssize_t count, PyObject *keywords)
+{
     if (count == 1)
         return refuse_name(args[0]);
     if (count == 0 && keywords)
@@ -105,7 +107,19 @@ static PyObject *region_make(PyObject *type, PyObject *const *args, size_t flagg
                         count);
 }
 
-static void region_free(struct region_object *self)
+/* region("name", key=value, …), called by everybody who writes it so. */
+static PyObject *region_make(PyObject *type, PyObject *const *args, size_t flagged,
+                             PyObject *keywords)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(flagged);
+    if (__builtin_expect(count != 1 || !PyUnicode_Check(args[0]), 0))
+        return make_otherwise(type, args, count, keywords);
+    if (__builtin_expect(keywords && fm_trace_on(), 0))
+        return make_with_values(type, args, keywords);
+    return make((PyTypeObject *)type, args[0]);
+}
+
+static __attribute__((noinline)) void region_free(struct region_object *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject *name = self->name;
@@ -129,7 +143,7 @@ static void region_dealloc(struct region_object *self)
 
 /* ---- entering and leaving ---------------------------------------------------------------- */
 
-static void enter_recorded(struct region_object *self)
+static __attribute__((noinline)) void enter_recorded(struct region_object *self)
 {
     fm_regions_enter(self, self->name, &self->known);
     if (__builtin_expect(self->values != NULL, 0))

@@ -20,6 +20,7 @@
 #include "target/agent/regions/traced.h"
 #include "target/agent/regions/visits.h"
 #include "target/agent/start.h"
+#include "target/agent/trace/trace.h"
 
 static struct {
     uint32_t era; /* of the store that all this is in */
@@ -260,13 +261,41 @@ static inline bool is_current(const struct fm_collector *c, const struct fm_regi
     return t && t->era == c->era && regions.era == c->era && !c->forked;
 }
 
+/* The thread in the trace, if that has the name already; NULL: the other way is right in all cases. */
+static inline struct fm_agent_thread *traced_thread(const struct fm_collector *c,
+                                                    const struct fm_region_name *name)
+{
+    return c->trace && name->trace && name->trace_era == c->era ? fm_current[FM_TRACE_SLOT] : NULL;
+}
+
+static __attribute__((noinline)) void enter_traced(const void *owner, PyObject *text,
+                                                   struct fm_region_name **known)
+{
+    struct fm_region_thread *t = this_thread;
+    struct fm_collector *c = collector;
+    struct fm_agent_thread *traced = traced_thread(c, *known);
+    if (!traced) {
+        enter_first(owner, text, known);
+        return;
+    }
+    fm_regions_hold();
+    begin(c, t, owner, *known, NULL);
+    uint64_t now = t->newest ? t->newest->live->begin_ticks : 0; /* 0: there was no room for it */
+    fm_regions_release();
+    if (!fm_trace_mark_simply(traced, FM_TRACE_REGION_BEGIN, (*known)->trace, now))
+        fm_trace_region_begin((*known)->trace);
+}
+
 void fm_regions_enter(const void *owner, PyObject *text, struct fm_region_name **known)
 {
     struct fm_region_thread *t = this_thread;
     struct fm_collector *c = collector;
-    if (__builtin_expect(
-            !*known || !is_current(c, t) || !fm_region_frames_is_plain() || fm_trace_on(), 0)) {
+    if (__builtin_expect(!*known || !is_current(c, t) || !fm_region_frames_is_plain(), 0)) {
         enter_first(owner, text, known);
+        return;
+    }
+    if (__builtin_expect(fm_trace_on(), 0)) {
+        enter_traced(owner, text, known);
         return;
     }
     fm_regions_hold();
@@ -312,14 +341,32 @@ static __attribute__((noinline)) void leave_other(const void *owner, uint64_t no
     errno = saved_errno;
 }
 
+static __attribute__((noinline)) void leave_traced(const void *owner, uint64_t now)
+{
+    struct fm_region_visit *v = this_thread->newest;
+    const struct fm_region_name *name = v->name;
+    struct fm_agent_thread *traced = traced_thread(collector, name);
+    if (!traced) {
+        leave_other(owner, now);
+        return;
+    }
+    fm_regions_hold();
+    fm_visit_end(v, now);
+    fm_regions_release();
+    if (!fm_trace_mark_simply(traced, FM_TRACE_REGION_END, name->trace, now))
+        fm_trace_region_end(name->trace);
+}
+
 void fm_regions_leave(const void *owner)
 {
     uint64_t now = fm_clock_ticks();
     struct fm_region_thread *t = this_thread;
-    if (__builtin_expect(!is_current(collector, t) || !t->newest || t->newest->owner != owner ||
-                             fm_trace_on(),
-                         0)) {
+    if (__builtin_expect(!is_current(collector, t) || !t->newest || t->newest->owner != owner, 0)) {
         leave_other(owner, now);
+        return;
+    }
+    if (__builtin_expect(fm_trace_on(), 0)) {
+        leave_traced(owner, now);
         return;
     }
     fm_regions_hold();

@@ -120,6 +120,23 @@ static inline bool fm_trace_return(struct fm_agent_thread *t, const void *key, u
     return true;
 }
 
+/* A mark with one number, if that is simple: there is room, and the time since the last word fits. */
+static inline bool fm_trace_mark_simply(struct fm_agent_thread *t, enum fm_trace_escape kind,
+                                        uint32_t number, uint64_t now)
+{
+    struct fm_trace_writer *w = &t->trace;
+    uint8_t *at = w->cursor;
+    uint64_t units = fm_trace_units(w, now);
+    if (__builtin_expect(at >= w->room || units > FM_TRACE_TIME_MAX, 0))
+        return false;
+    uint64_t words = (units + 1) << 2 | FM_TRACE_ESCAPE | (uint64_t)(kind | 2u << 8) << 16 |
+                     (uint64_t)number << 32;
+    memcpy(at, &words, sizeof words);
+    w->cursor = at + sizeof words;
+    w->last += units << FM_TRACE_SHIFT;
+    return true;
+}
+
 /* A generator goes on, if that is simple: two records, RESUMED_AFTER of one word and CALL. */
 static inline bool fm_trace_resume(struct fm_agent_thread *t, const struct fm_func *f,
                                    const void *key, const void *generator)
