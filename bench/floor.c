@@ -1,9 +1,10 @@
 /*
  * The cheapest receivers of the interpreter's events there can be, to learn what the events alone
- * cost. A receiver does nothing, or reads the time-stamp counter and stores 16 bytes.
+ * cost. A receiver does nothing (0), reads the time-stamp counter and stores 16 bytes (1), or only reads
+ * the counter (2).
  *
- * 3.12 and later: callback(clock) gives a callable for sys.monitoring, called by vectorcall.
- * 3.11: start(c_calls, clock) and stop(); with C calls a profile function of this thread, without
+ * 3.12 and later: callback(what) gives a callable for sys.monitoring, called by vectorcall.
+ * 3.11: start(c_calls, what) and stop(); with C calls a profile function of this thread, without
  * them the frame-evaluation hook, as Fathom does it.
  *
  * Built by bench/run in its cache folder. Threads: the GIL protects the ring.
@@ -22,17 +23,21 @@ static struct {
 } ring[RING];
 static uint32_t ring_next;
 
-static inline void record(const void *what)
+static inline uint64_t read_clock(void)
 {
 #if defined(__x86_64__)
-    uint64_t now = __builtin_ia32_rdtsc();
+    return __builtin_ia32_rdtsc();
 #else
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    uint64_t now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 #endif
+}
+
+static inline void record(const void *what)
+{
     uint32_t at = ring_next++ % RING;
-    ring[at].at = now;
+    ring[at].at = read_clock();
     ring[at].what = what;
 }
 
@@ -55,6 +60,13 @@ static PyObject *on_event_clock(PyObject *self, PyObject *const *args, size_t na
 {
     (void)self, (void)nargs, (void)names;
     record(args[0]);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_event_read(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    (void)self, (void)args, (void)nargs, (void)names;
+    read_clock();
     Py_RETURN_NONE;
 }
 
@@ -84,15 +96,19 @@ static PyType_Spec callback_spec = {
     .slots = callback_slots,
 };
 
-static PyObject *new_callback(PyObject *module, PyObject *clock)
+static PyObject *new_callback(PyObject *module, PyObject *what)
 {
+    static const vectorcallfunc all[] = { on_event_empty, on_event_clock, on_event_read };
     static PyTypeObject *type;
     (void)module;
     if (!type && !(type = (PyTypeObject *)PyType_FromSpec(&callback_spec)))
         return NULL;
+    long chosen = PyLong_AsLong(what);
+    if (chosen < 0 || chosen > 2)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "0, 1 or 2");
     struct callback *self = (struct callback *)type->tp_alloc(type, 0);
     if (self)
-        self->vectorcall = PyObject_IsTrue(clock) ? on_event_clock : on_event_empty;
+        self->vectorcall = all[chosen];
     return (PyObject *)self;
 }
 
@@ -116,6 +132,13 @@ static int on_profile_clock(PyObject *self, PyFrameObject *frame, int what, PyOb
     return 0;
 }
 
+static int on_profile_read(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)self, (void)frame, (void)what, (void)arg;
+    read_clock();
+    return 0;
+}
+
 static PyObject *evaluate_empty(PyThreadState *ts, struct _PyInterpreterFrame *frame, int throwing)
 {
     return _PyEval_EvalFrameDefault(ts, frame, throwing);
@@ -129,17 +152,28 @@ static PyObject *evaluate_clock(PyThreadState *ts, struct _PyInterpreterFrame *f
     return result;
 }
 
+static PyObject *evaluate_read(PyThreadState *ts, struct _PyInterpreterFrame *frame, int throwing)
+{
+    read_clock();
+    PyObject *result = _PyEval_EvalFrameDefault(ts, frame, throwing);
+    read_clock();
+    return result;
+}
+
 static PyObject *start(PyObject *module, PyObject *args)
 {
+    static const Py_tracefunc profiles[] = { on_profile_empty, on_profile_clock, on_profile_read };
+    static const _PyFrameEvalFunction hooks[] = { evaluate_empty, evaluate_clock, evaluate_read };
     (void)module;
-    int c_calls, clock;
-    if (!PyArg_ParseTuple(args, "pp", &c_calls, &clock))
+    int c_calls, what;
+    if (!PyArg_ParseTuple(args, "pi", &c_calls, &what))
         return NULL;
+    if (what < 0 || what > 2)
+        return PyErr_Format(PyExc_ValueError, "0, 1 or 2");
     if (c_calls)
-        PyEval_SetProfile(clock ? on_profile_clock : on_profile_empty, NULL);
+        PyEval_SetProfile(profiles[what], NULL);
     else
-        _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(),
-                                             clock ? evaluate_clock : evaluate_empty);
+        _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), hooks[what]);
     Py_RETURN_NONE;
 }
 

@@ -51,9 +51,10 @@ def run(*words: object) -> None:
 PEERS = ("yappi", "line_profiler", "pprofile")
 
 
-def environment(version: str, python: str) -> tuple[str, set[str]]:
+def environment(version: str, python: str, wanted: tuple[str, ...] = PEERS,
+                name: str = "venv") -> tuple[str, set[str]]:
     """The interpreter of a virtual environment for that Python, and the peers that are in it."""
-    folder = cache_folder() / f"venv-{version}"
+    folder = cache_folder() / f"{name}-{version}"
     interpreter = folder / "bin" / "python"
     stamp = folder / "base"
     if not stamp.exists() or stamp.read_text() != python:
@@ -61,7 +62,7 @@ def environment(version: str, python: str) -> tuple[str, set[str]]:
         run(python, "-m", "venv", folder)
         stamp.write_text(python)
     present = set()
-    for peer in PEERS:
+    for peer in wanted:
         try:
             if not module_version(interpreter, peer):
                 run(interpreter, "-m", "pip", "install", "--quiet", peer)

@@ -16,6 +16,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 LOOPS = ("fib", "methods", "c_calls", "generators", "deep", "mixed")
 
+# Of the group `trace`: libraries at work, in bench/programs/real.
+REAL = ("ast", "json", "pprint", "sqlglot")
+
 # Of the group `lines`: a statement is a line, for profilers differ over longer ones.
 LINES = ("dense", "calls", "generators", "nbody", "spectral", "mandelbrot", "text", "tables")
 
@@ -45,12 +48,17 @@ def line_names():
     return [f"lines/{name}" for name in LINES]
 
 
+def trace_names():
+    """Every program of the group `trace`."""
+    return [*names(), *(f"real/{name}" for name in REAL)]
+
+
 def load(name, pyperformance):
     """The function of a program; `pyperformance` is the folder with its benchmarks."""
     group, _, short = name.partition("/")
     if group == "loops":
         return runpy.run_path(os.path.join(HERE, "programs", short + ".py"))["work"]
-    if group == "lines":
+    if group in ("lines", "real"):
         return runpy.run_path(os.path.join(HERE, "programs", name + ".py"))["work"]
     return load_pyperformance(short, pyperformance)
 

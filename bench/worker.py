@@ -21,6 +21,7 @@ import time
 
 import lines
 import suite
+from receivers import Floor
 
 
 class Profiled:
@@ -61,45 +62,6 @@ class Yappi:
         calls = sum(row.ncall for row in self.yappi.get_func_stats())
         self.yappi.clear_stats()
         return calls
-
-
-class Floor:
-    """The interpreter's events, delivered to a C function which does nothing or reads a clock."""
-
-    PYTHON = ("PY_START", "PY_RESUME", "PY_THROW", "PY_RETURN", "PY_YIELD", "PY_UNWIND")
-    C = ("CALL", "C_RETURN", "C_RAISE")
-    TOOL = 4
-
-    def __init__(self, builtins, clock):
-        import fathom_floor
-
-        self.floor, self.builtins, self.clock = fathom_floor, builtins, clock
-
-    def start(self):
-        if not hasattr(sys, "monitoring"):
-            self.floor.start(self.builtins, self.clock)
-            return
-        mon, events = sys.monitoring, 0
-        mon.use_tool_id(self.TOOL, "floor")
-        for name in self.PYTHON + (self.C if self.builtins else ()):
-            event = getattr(mon.events, name)
-            mon.register_callback(self.TOOL, event, self.floor.callback(self.clock))
-            if name not in ("C_RETURN", "C_RAISE"):
-                events |= event
-        mon.set_events(self.TOOL, events)
-
-    def stop(self):
-        if not hasattr(sys, "monitoring"):
-            self.floor.stop()
-            return
-        mon = sys.monitoring
-        mon.set_events(self.TOOL, 0)
-        for name in self.PYTHON + self.C:
-            mon.register_callback(self.TOOL, getattr(mon.events, name), None)
-        mon.free_tool_id(self.TOOL)
-
-    def calls(self):
-        return None
 
 
 class Nothing:

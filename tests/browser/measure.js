@@ -1,13 +1,14 @@
 // How long a page takes to show a profile, what it needs, and how quickly it answers; bench/viewer.py runs it.
 //
-//     measure.js TOOL ADDRESS [--answers] [--compare]
+//     measure.js TOOL ADDRESS [--answers [--compare] | --timeline]
 //
 // TOOL is fathom, speedscope or snakeviz. Prints one JSON object: `open`, milliseconds from asking for the page to
 // its first picture; `memory`, bytes of the tab's process (its proportional set size, read from /proc) then, and
 // `peak`, the most it ever had resident; with --answers (fathom only) `answers`, milliseconds from the beginning of an
 // action to the end of the picture that shows it, `cpu`, how long the tab's main thread had a processor for that,
 // which a busy machine does not change as much, and `memory_after`. Or `failure`, what went wrong, in words.
-// --compare, with a page of two recordings, compares them as the last action.
+// --compare, with a page of two recordings, compares them as the last action. --timeline zooms from the whole timeline
+// down to a microsecond and moves on by a tenth of the screen, several times at each zoom: those are the answers.
 //
 // The browser and its profile are new each time. Names are not resolved: nothing comes from elsewhere.
 
@@ -150,6 +151,26 @@ async function answers(page, pid) {
   return { answers, cpu };
 }
 
+/** Looks at the timeline, each time at a fifth of what was seen, and moves on there. */
+async function frames(page, pid) {
+  const { length } = await page.evaluate(() => window.fathomTest.drawn());
+  const answers = {};
+  const cpu = {};
+  const look = async (name, from, width) => {
+    const before = onProcessor(pid);
+    answers[name] = rounded(await act(page, { see: `${from / 1e9}..${(from + width) / 1e9}` }));
+    cpu[name] = rounded(onProcessor(pid) - before);
+    await page.waitForTimeout(30);
+  };
+  await page.waitForTimeout(REST_MS);
+  for (let width = length / 5, step = 1; width > 1000; width /= 5, step++) {
+    const from = length * 0.37;
+    await look(`zoom ${step}`, from, width);
+    for (let pan = 1; pan <= 4; pan++) await look(`pan ${step}.${pan}`, from + (pan * width) / 10, width);
+  }
+  return { answers, cpu };
+}
+
 async function measure(browser, tool, address) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
   const crashed = new Promise((done) => page.on("crash", () => done({ what: "the tab crashed" })));
@@ -166,15 +187,16 @@ async function measure(browser, tool, address) {
   if (first.what !== "picture")
     return { failure: [first.what, ...said.slice(0, 1)].join(": "), ...(await memory(browser)) };
   const result = { open: Math.round(first.ms), ...(await memory(browser)) };
-  if (!process.argv.includes("--answers")) return result;
-  Object.assign(result, await answers(page, (await tab(browser)).pid));
+  const wants = process.argv.includes("--timeline") ? frames : answers;
+  if (wants === answers && !process.argv.includes("--answers")) return result;
+  Object.assign(result, await wants(page, (await tab(browser)).pid));
   const after = await memory(browser);
   return { ...result, memory_after: after.memory, peak: after.peak };
 }
 
 const [tool, address] = process.argv.slice(2);
 if (!(tool in shows) || !address) {
-  console.error("usage: measure.js fathom|speedscope|snakeviz ADDRESS [--answers] [--compare]");
+  console.error("usage: measure.js fathom|speedscope|snakeviz ADDRESS [--answers [--compare] | --timeline]");
   process.exit(2);
 }
 const browser = await chromium.launch({
