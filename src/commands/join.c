@@ -228,7 +228,7 @@ static void join_traced(struct fm_profile *into, const char *path, int folder,
     if (log && fm_trace_log_pack(log)) {
         facts = fm_trace_log_facts(log);
         trace = (struct fm_live_trace){ fm_trace_log_pack(log), fm_trace_log_packed(log),
-                                        fm_trace_watch_window_ns(traces) };
+                                        fm_trace_watch_window_ns(traces), own != NULL };
         ending->trace = &trace;
     }
     join_live(into, folder, s, ending);

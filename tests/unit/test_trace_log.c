@@ -306,7 +306,7 @@ static void test_watch(void **state)
     sprintf(to, "%s/%d.3" FM_TRACE_SUFFIX, p.folder, pid);
     sprintf(aside, "%s/aside", p.folder); /* else the thread may take it under its first name */
     assert_int_equal(rename(from, aside), 0);
-    struct fm_trace_watch *w = fm_trace_watch_new(p.folder, 0);
+    struct fm_trace_watch *w = fm_trace_watch_new(p.folder, 0, NULL);
     assert_non_null(w);
     assert_int_equal(rename(aside, to), 0);
     fm_trace_watch_hold(w);

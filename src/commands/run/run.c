@@ -31,6 +31,7 @@
 #include "commands/run/curve.h"
 #include "commands/run/environment.h"
 #include "commands/run/gate.h"
+#include "commands/run/keep.h"
 #include "commands/run/limit.h"
 #include "commands/run/lines.h"
 #include "commands/run/options.h"
@@ -63,6 +64,7 @@ struct run {
     struct fm_memory_watch *memory; /* NULL: not asked for */
     struct fm_trace_watch *traces;  /* … the same */
     struct fm_run_limit limit;
+    struct fm_run_keep keep;
     struct fm_profile *facts;
     struct fm_memory_undo undo; /* until the program runs */
     uint64_t start_ns;
@@ -170,8 +172,12 @@ static uint64_t due_ns(void *data)
     const struct run *run = data;
     uint64_t samples_ns = fm_run_samples_due_ns(&run->samples);
     uint64_t memory_ns = fm_memory_watch_due_ns(run->memory);
-    return samples_ns < memory_ns ? samples_ns : memory_ns;
+    uint64_t keep_ns = fm_run_keep_due_ns(&run->keep);
+    uint64_t first_ns = samples_ns < memory_ns ? samples_ns : memory_ns;
+    return first_ns < keep_ns ? first_ns : keep_ns;
 }
+
+static struct fm_profile *join_so_far(struct run *run, struct fm_error *err);
 
 static void on_due(void *data)
 {
@@ -183,19 +189,30 @@ static void on_due(void *data)
     fm_run_limit_look(&run->limit, run->memory);
     if (fm_run_samples_due_ns(&run->samples) <= now_ns)
         fm_run_samples_save(&run->samples, &err); /* tried again at the end */
+    if (fm_run_keep_due_ns(&run->keep) <= now_ns && fm_run_keep_look(&run->keep, run->traces)) {
+        struct fm_profile *p = join_so_far(run, &err);
+        fm_run_keep_write(&run->keep, p, &err);
+        fm_profile_free(p);
+    }
 }
 
 static struct fm_profile *join(struct run *run, struct fm_error *err);
+
+static struct fm_profile *join_so_far(struct run *run, struct fm_error *err)
+{
+    fm_watch_scan(&run->watch);
+    fm_trace_watch_hold(run->traces);
+    struct fm_profile *p = join(run, err);
+    fm_trace_watch_go_on(run->traces);
+    return p;
+}
 
 /* Write the recording so far. Whoever reads it after a kill is to know that there was more. */
 static void on_flush(void *data)
 {
     struct run *run = data;
     struct fm_error err = FM_ERROR_INIT;
-    fm_watch_scan(&run->watch);
-    fm_trace_watch_hold(run->traces);
-    struct fm_profile *p = join(run, &err);
-    fm_trace_watch_go_on(run->traces);
+    struct fm_profile *p = join_so_far(run, &err);
     fm_run_samples_save(&run->samples, &err);
     if (p) {
         fm_autobuffer text = FM_BUFFER_INIT;
@@ -228,8 +245,12 @@ static int execute(struct run *run, int *ret_wait_status, struct fm_error *err)
                                                     run->spawn.pid, &run->folder, &late) < 0)
         fm_clean_say(stderr, "fathom run: %s; the program runs without being sampled", late.text);
     if (run->options.trace.on &&
-        !(run->traces = fm_trace_watch_new(run->folder.path, run->options.trace.window_ns)))
+        !(run->traces = fm_trace_watch_new(run->folder.path, run->options.trace.window_ns,
+                                           &run->options.trace.keep_on)))
         fm_clean_say(stderr, "fathom run: no thread can be started that keeps the trace");
+    struct fm_run_names names = { run->command.stem, run->spawn.pid };
+    fm_run_keep_init(&run->keep, &run->options.trace, run->options.output, run->output.path, &names,
+                     run->start_ns);
     run->memory = fm_run_curve_start(&run->options, &run->folder, run->spawn.pid);
     run->samples.memory = run->memory;
     struct fm_run_meanwhile meanwhile = { due_ns, on_due, on_flush, run };
@@ -384,6 +405,7 @@ static int finish(struct run *run)
     else
         keep_samples(run);
     report(run, p, running);
+    fm_run_keep_report(&run->keep, run->traces, run->output.path);
     int status = fm_run_limit_report(&run->limit, p);
     if (!status && run->options.fail_above)
         status = fm_run_gate(p, run->options.fail_above);
@@ -395,6 +417,7 @@ static void release(struct run *run)
 {
     fm_run_output_release(&run->output);
     fm_run_samples_release(&run->samples);
+    fm_run_keep_release(&run->keep);
     fm_memory_watch_free(run->memory);
     fm_trace_watch_free(run->traces);
     fm_watch_release(&run->watch);

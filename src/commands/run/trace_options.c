@@ -62,6 +62,59 @@ static int add_pattern(char *patterns, size_t size, const char *option, const ch
     return -1;
 }
 
+static int take_slow(struct fm_trigger_rule *rule, const char *value)
+{
+    const char *colon = strrchr(value, ':');
+    size_t len = colon ? (size_t)(colon - value) : 0;
+    if (!len || len >= sizeof rule->pattern)
+        return fm_verb_usage("run", "--keep-on slow= needs a region or function and a time, as "
+                                    "slow=assembly:250ms");
+    memcpy(rule->pattern, value, len);
+    rule->pattern[len] = '\0';
+    rule->kind = FM_TRIGGER_SLOW;
+    return take_time("--keep-on slow=NAME:TIME", colon + 1, &rule->limit_ns);
+}
+
+/* "exception", "exception=TYPE": of these `usual` stands for the type that is not named. False: it is
+ * not that word. */
+static bool take_type(struct fm_trigger_rule *rule, const char *value, const char *word,
+                      enum fm_trigger_kind kind, const char *usual)
+{
+    size_t len = strlen(word);
+    if (strncmp(value, word, len) != 0 || (value[len] && value[len] != '='))
+        return false;
+    const char *type = value[len] && value[len + 1] ? value + len + 1 : usual;
+    snprintf(rule->pattern, sizeof rule->pattern, "%s", type);
+    rule->kind = kind;
+    return strlen(type) < sizeof rule->pattern;
+}
+
+static int take_keep_on(struct fm_run_trace *trace, const char *value)
+{
+    struct fm_trigger_rules *rules = &trace->keep_on;
+    if (rules->count == FM_TRIGGER_RULES)
+        return fm_verb_usage("run", "--keep-on can be given %u times", FM_TRIGGER_RULES);
+    struct fm_trigger_rule *rule = &rules->rules[rules->count];
+    int taken = -1;
+    if (value && strncmp(value, "slow=", strlen("slow=")) == 0)
+        taken = take_slow(rule, value + strlen("slow="));
+    else if (!value || (!take_type(rule, value, "exception", FM_TRIGGER_RAISED, "Exception") &&
+                        !take_type(rule, value, "uncaught", FM_TRIGGER_UNCAUGHT, "*")))
+        taken = fm_verb_usage("run", "--keep-on is exception[=TYPE], uncaught[=TYPE] or "
+                                     "slow=NAME:TIME");
+    rules->count += taken == -1;
+    return taken;
+}
+
+static int take_keep_most(struct fm_run_trace *trace, const char *value)
+{
+    long most;
+    if (!fm_option_whole(value, 1, 10000, &most))
+        return fm_verb_usage("run", "--keep-most needs a whole number from 1 to 10000");
+    trace->keep_most = (uint32_t)most;
+    return -1;
+}
+
 int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
 {
     const char *value = NULL;
@@ -77,6 +130,10 @@ int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
         return take_time("--min-duration", value, &trace->min_ns);
     if (fm_option_value("--window", words, at, &value))
         return take_time("--window", value, &trace->window_ns);
+    if (fm_option_value("--keep-on", words, at, &value))
+        return take_keep_on(trace, value);
+    if (fm_option_value("--keep-most", words, at, &value))
+        return take_keep_most(trace, value);
     if (fm_option_value("--include", words, at, &value))
         return add_pattern(trace->include, sizeof trace->include, "--include", value);
     if (fm_option_value("--exclude", words, at, &value))
@@ -86,16 +143,27 @@ int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
 
 int fm_run_trace_check(const struct fm_run_trace *trace)
 {
-    const char *option = trace->chosen      ? "--on-full"
-                         : trace->max_depth ? "--max-depth"
-                         : trace->min_ns    ? "--min-duration"
-                         : trace->window_ns ? "--window"
-                         : *trace->include  ? "--include"
-                         : *trace->exclude  ? "--exclude"
-                                            : NULL;
+    const char *option = trace->chosen          ? "--on-full"
+                         : trace->max_depth     ? "--max-depth"
+                         : trace->min_ns        ? "--min-duration"
+                         : trace->window_ns     ? "--window"
+                         : trace->keep_on.count ? "--keep-on"
+                         : *trace->include      ? "--include"
+                         : *trace->exclude      ? "--exclude"
+                                                : NULL;
     if (option && !trace->on)
         return fm_verb_usage("run", "%s goes with --trace", option);
+    if (trace->keep_most && !trace->keep_on.count)
+        return fm_verb_usage("run", "--keep-most goes with --keep-on");
     return -1;
+}
+
+static bool wants_exceptions(const struct fm_run_trace *trace)
+{
+    for (size_t i = 0; i < trace->keep_on.count; i++)
+        if (trace->keep_on.rules[i].kind != FM_TRIGGER_SLOW)
+            return true;
+    return false;
 }
 
 void fm_run_trace_config(const struct fm_run_trace *trace, struct fm_buffer *into)
@@ -107,6 +175,8 @@ void fm_run_trace_config(const struct fm_run_trace *trace, struct fm_buffer *int
         fm_buffer_addf(into, "%cmax_depth=%u", FM_RUN_SEPARATOR, trace->max_depth);
     if (trace->min_ns)
         fm_buffer_addf(into, "%cmin_ns=%llu", FM_RUN_SEPARATOR, (unsigned long long)trace->min_ns);
+    if (wants_exceptions(trace))
+        fm_buffer_addf(into, "%cexceptions=1", FM_RUN_SEPARATOR);
     if (*trace->include)
         fm_buffer_addf(into, "%cinclude=%s", FM_RUN_SEPARATOR, trace->include);
     if (*trace->exclude)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "watch/trace/trigger.h"
 
 struct fm_run_trace {
     bool on;
@@ -19,7 +20,11 @@ struct fm_run_trace {
     uint64_t min_ns;    /* shorter calls are left out; 0: none */
     char include[1024]; /* patterns separated by commas, as those of --lines; "": everything */
     char exclude[1024];
+    struct fm_trigger_rules keep_on; /* each writes a recording of its own */
+    uint32_t keep_most;              /* … so many at most */
 };
+
+#define FM_RUN_KEEP_MOST 10
 
 /* clang-format off */
 #define FM_RUN_TRACE_HELP \
@@ -31,6 +36,10 @@ struct fm_run_trace {
     "  --min-duration TIME   with --trace: only calls that took so long; 10us, 1.5ms, 2s\n" \
     "  --window TIME   with --trace: keep only the last so much of the timeline, however long it runs;\n" \
     "                  --flush-signal writes it at any time. Tables have the whole run\n" \
+    "  --keep-on WHAT  with --trace: write the recording so far (with --window: its last seconds) to a file\n" \
+    "                  of its own, NAME-kept-1.fathom, …, when exception[=TYPE] is raised, one is\n" \
+    "                  uncaught[=TYPE], or on slow=NAME:TIME, a region or function; may be repeated\n" \
+    "  --keep-most N   with --keep-on: at most so many files; default 10\n" \
     "  --include PATTERN, --exclude PATTERN   with --trace: only these functions, or not these: a\n" \
     "                  function, class, module or file name or glob, mine or all; may be repeated.\n" \
     "                  The time of a call that is left out is its caller's\n"

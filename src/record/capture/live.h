@@ -276,6 +276,8 @@ enum fm_live_def {
     FM_LIVE_DEF_REGION = 6,
     /* id, name: what marks of a trace are called (live_trace.h). Ids count from 1. */
     FM_LIVE_DEF_NAME = 7,
+    /* id of its name, types: what an exception is called and all that it is made from, with commas. */
+    FM_LIVE_DEF_EXCEPTION = 8,
 };
 
 enum fm_live_lines_flags {

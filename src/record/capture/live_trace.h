@@ -60,7 +60,9 @@ enum fm_trace_escape {
     FM_TRACE_GC_BEGIN = 6, /* u32 generation */
     FM_TRACE_GC_END = 7,   /* u32 collected, u32 uncollectable */
     FM_TRACE_REGION_BEGIN = 8, /* u32 name: nests with calls and regions of the thread */
-    FM_TRACE_REGION_END = 9,   /* u32 name: the innermost open region of that name ends */
+    FM_TRACE_REGION_END =
+        9, /* u32 name: the innermost open region of that name ends. Then, if it was in a
+                                   coroutine that waited: u64 ticks, when it began first */
     FM_TRACE_COUNTER = 10,     /* u32 name, u64 bits of a double */
     FM_TRACE_INSTANT = 11,     /* u32 name */
     FM_TRACE_ASYNC_BEGIN = 12, /* u32 name, u32 token: a span that may end on another thread */

@@ -150,6 +150,7 @@ static void read_trace_options(const char *config, struct fm_options *options,
     uint64_t depth = config_number(config, "max_depth");
     options->trace_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
     options->trace_min_ns = config_number(config, "min_ns");
+    options->trace_exceptions = config_number(config, "exceptions");
     if (fm_run_config_value(config, "include", texts->include, sizeof texts->include))
         options->trace_include = texts->include;
     if (fm_run_config_value(config, "exclude", texts->exclude, sizeof texts->exclude))

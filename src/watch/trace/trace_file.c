@@ -13,6 +13,8 @@
 
 #define WORDS (FM_TRACE_CHUNK_BYTES / sizeof(uint16_t))
 
+#define PIECE_WORDS 2048u
+
 static bool read_all(int fd, void *into, size_t bytes, off_t at)
 {
     return pread(fd, into, bytes, at) == (ssize_t)bytes;
@@ -98,6 +100,40 @@ size_t fm_trace_file_read(const struct fm_trace_file *file, uint32_t chunk, uint
     /* … and the zeros that end a payload. */
     size_t behind = used + FM_TRACE_LONGEST / sizeof *words;
     return behind < count ? behind : count;
+}
+
+/* From `from` on, until a piece has nothing; a payload is shorter than one. */
+static size_t read_pieces(const struct fm_trace_file *file, uint32_t chunk, size_t from,
+                          uint16_t *words)
+{
+    static const uint16_t zeros[PIECE_WORDS];
+    const size_t all = FM_TRACE_CHUNK_BYTES / sizeof *words;
+    while (from < all) {
+        size_t some = all - from < PIECE_WORDS ? all - from : PIECE_WORDS;
+        if (!read_all(file->fd, words + from, some * sizeof *words,
+                      place_of(chunk) + (off_t)(from * sizeof *words)) ||
+            memcmp(words + from, zeros, some * sizeof *words) == 0)
+            break;
+        from += some;
+    }
+    return from;
+}
+
+size_t fm_trace_file_peek(const struct fm_trace_file *file, uint32_t chunk, size_t from,
+                          uint16_t *words)
+{
+    struct fm_trace_chunk now;
+    const struct fm_trace_chunk *then = &file->chunks[chunk];
+    off_t at = (off_t)FM_TRACE_DESCRIPTORS_AT + (off_t)chunk * (off_t)sizeof now;
+    size_t end = read_pieces(file, chunk, from, words);
+    /* A word may be copied after its payload, which was not there yet: the second time it is. */
+    if (end > from && !read_all(file->fd, words + from, (end - from) * sizeof *words,
+                                place_of(chunk) + (off_t)(from * sizeof *words)))
+        return from;
+    if (!read_all(file->fd, &now, sizeof now, at) || now.thread != then->thread ||
+        now.sequence != then->sequence || now.state != FM_TRACE_CHUNK_FILLING)
+        return from; /* it will be taken whole */
+    return end;
 }
 
 /* Those who wait look at `freed`: first the chunk, then the number, then who waits. */

@@ -37,6 +37,11 @@ bool fm_trace_file_look(struct fm_trace_file *file);
 /* The words of a chunk; returns how many there are before the first 0 (at most FM_TRACE_CHUNK_BYTES / 2). */
 size_t fm_trace_file_read(const struct fm_trace_file *file, uint32_t chunk, uint16_t *words);
 
+/* What was added to a chunk that is being filled since `from`: puts it there, returns where it ends. Nothing, if
+ * it is not any more the chunk that `chunks` has. */
+size_t fm_trace_file_peek(const struct fm_trace_file *file, uint32_t chunk, size_t from,
+                          uint16_t *words);
+
 /* Set a chunk to zero and let the process have it again; false if it cannot be written. */
 bool fm_trace_file_free(struct fm_trace_file *file, uint32_t chunk);
 

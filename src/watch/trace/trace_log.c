@@ -17,7 +17,8 @@
 #include "watch/trace/trace_file.h"
 #include "watch/trace/trace_parts.h"
 
-#define AT_ONCE 32u /* chunks: others wait, too */
+#define AT_ONCE 32u       /* chunks: others wait, too */
+#define PEEK_NS 20000000u /* between two looks at chunks that are being filled */
 
 char *fm_trace_path(const char *folder, const char *below, pid_t pid, unsigned number,
                     const char *suffix)
@@ -42,6 +43,12 @@ void fm_trace_log_forget(struct fm_trace_log *log, uint64_t window_ns)
     log->window.ns = window_ns;
 }
 
+void fm_trace_log_watch_for(struct fm_trace_log *log, const struct fm_trigger_rules *rules,
+                            fm_trigger_sink *sink, void *context)
+{
+    log->triggers = fm_trigger_scan_new(rules, log->folder, log->pid, log->number, sink, context);
+}
+
 void fm_trace_log_free(struct fm_trace_log *log)
 {
     if (!log)
@@ -55,6 +62,7 @@ void fm_trace_log_free(struct fm_trace_log *log)
     fm_trace_pack_free(log->pack);
     fm_map_release(&log->next);
     fm_trace_window_release(&log->window);
+    fm_trigger_scan_free(log->triggers);
     free(log->folder);
     free(log);
 }
@@ -142,8 +150,24 @@ void fm_trace_log_commit(struct fm_trace_log *log)
 
 /* ---- taking ---- */
 
+/* The words of a chunk, to who waits for something. */
+static void scan(struct fm_trace_log *log, const struct fm_journal_entry *entry, bool whole)
+{
+    struct fm_trigger_chunk chunk = { .thread = entry->thread,
+                                      .tid = entry->tid,
+                                      .sequence = entry->sequence,
+                                      .ticks = entry->ticks,
+                                      .words = log->words,
+                                      .count = entry->count,
+                                      .shift = log->file.shift,
+                                      .whole = whole };
+    if (log->triggers)
+        fm_trigger_scan_chunk(log->triggers, &chunk, log->pack);
+}
+
 void fm_trace_log_give(struct fm_trace_log *log, const struct fm_journal_entry *entry)
 {
+    scan(log, entry, true);
     uint32_t *next = fm_map_at(&log->next, entry->thread, 0, NULL);
     *next = (uint32_t)entry->sequence + 1;
     fm_trace_pack_chunk(log->pack, entry->thread, entry->tid, entry->ticks, entry->ns, log->words,
@@ -226,6 +250,32 @@ static size_t take_some(struct fm_trace_log *log, bool all, size_t most)
     return taken;
 }
 
+/* What is in chunks that are being filled may stay there for long. */
+static void peek(struct fm_trace_log *log)
+{
+    uint64_t now_ns = log->triggers ? fm_clock_ns() : 0;
+    if (!log->triggers || now_ns < log->peek_ns)
+        return;
+    log->peek_ns = now_ns + PEEK_NS;
+    uint32_t handed = log->file.handed; /* those are for who takes chunks */
+    bool looked = fm_trace_file_look(&log->file);
+    log->file.handed = handed;
+    for (uint32_t i = 0; looked && i < log->file.count; i++) {
+        const struct fm_trace_chunk *c = &log->file.chunks[i];
+        const uint32_t *known = fm_map_find(&log->next, c->thread);
+        if (c->state != FM_TRACE_CHUNK_FILLING || !c->thread ||
+            c->sequence != (known ? *known : 0)) /* one before it is still to be taken */
+            continue;
+        struct fm_journal_entry entry = {
+            .thread = c->thread, .tid = c->tid, .sequence = c->sequence, .ticks = c->ticks
+        };
+        size_t from = fm_trigger_scan_done(log->triggers, c->thread, c->sequence);
+        entry.count = (uint32_t)fm_trace_file_peek(&log->file, i, from, log->words);
+        if (entry.count > from)
+            scan(log, &entry, false);
+    }
+}
+
 bool fm_trace_log_drain(struct fm_trace_log *log)
 {
     if (log->ended || log->failed || !begin(log))
@@ -234,13 +284,17 @@ bool fm_trace_log_drain(struct fm_trace_log *log)
         fm_trace_log_commit(log);
         fm_trace_window_forget(&log->window, log->packed);
     }
-    if (!fm_trace_file_has_news(&log->file))
+    if (!fm_trace_file_has_news(&log->file)) {
+        peek(log);
         return false;
+    }
     size_t taken = take_some(log, false, AT_ONCE);
     if (taken == AT_ONCE)
         log->file.handed--; /* there may be more: look again */
     if (log->failed)
         fm_trace_file_end(&log->file);
+    else
+        peek(log);
     return taken > 0;
 }
 

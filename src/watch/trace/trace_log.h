@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "record/model/trace/pack.h"
+#include "watch/trace/trigger.h"
 
 #define FM_PACKED_SUFFIX ".packed"
 
@@ -25,6 +26,10 @@ struct fm_trace_log *fm_trace_log_new(const char *folder, pid_t pid, unsigned nu
 
 /* Keep only the last so much of the blocks, give or take a quarter; 0: all. Before anything is packed. */
 void fm_trace_log_forget(struct fm_trace_log *log, uint64_t window_ns);
+
+/* Look for what these rules want, also in chunks that are being filled. Before anything is packed. */
+void fm_trace_log_watch_for(struct fm_trace_log *log, const struct fm_trigger_rules *rules,
+                            fm_trigger_sink *sink, void *context);
 
 /* Nobody empties chunks any more, if the process still runs. NULL: nothing. */
 void fm_trace_log_free(struct fm_trace_log *log);

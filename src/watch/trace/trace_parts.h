@@ -26,6 +26,8 @@ struct fm_trace_log {
     struct fm_trace_pack *pack; /* NULL until the trace is there */
     struct fm_map next;         /* thread → sequence of its next chunk */
     struct fm_trace_window window;
+    struct fm_trigger_scan *triggers; /* NULL: nobody waits for anything */
+    uint64_t peek_ns;                 /* when chunks that are being filled are looked at next */
     uint64_t missing, lost, waited_ticks;
     uint16_t words[FM_TRACE_CHUNK_BYTES / sizeof(uint16_t)];
 };

@@ -23,6 +23,7 @@
 #define SOON_MS  2  /* while something comes */
 #define LATER_MS 20 /* … less and less */
 #define LANES    4u /* threads, at most */
+#define FOUND    64u
 
 struct traced {
     pid_t pid;
@@ -50,8 +51,13 @@ struct fm_trace_watch {
     /* Open calls last until their process ends, so that instant is to be exact however much there is to
      * pack: a thread waits for nothing else. */
     pthread_t ends_thread;
-    int ends;  /* an epoll; −1: processes are asked one by one */
-    bool over; /* no thread is started any more */
+    int ends;                                /* an epoll; −1: processes are asked one by one */
+    bool over;                               /* no thread is started any more */
+    const struct fm_trigger_rules *triggers; /* NULL: none */
+    pthread_mutex_t found_lock;
+    size_t found_count;
+    uint64_t found_more;
+    struct fm_trigger found[FOUND];
     struct trace_lane
         lanes[LANES]; /* the first one finds new traces; others are started when needed */
 };
@@ -97,6 +103,34 @@ static struct traced *find(const struct trace_lane *lane, pid_t pid, unsigned nu
 
 static bool start(struct trace_lane *lane);
 
+static void on_trigger(void *context, const struct fm_trigger *trigger)
+{
+    struct fm_trace_watch *w = context;
+    pthread_mutex_lock(&w->found_lock);
+    if (w->found_count < FOUND)
+        w->found[w->found_count++] = *trigger;
+    else
+        w->found_more++;
+    pthread_mutex_unlock(&w->found_lock);
+}
+
+bool fm_trace_watch_triggered(struct fm_trace_watch *w, struct fm_trigger *trigger, uint64_t *more)
+{
+    *more = 0;
+    if (!w)
+        return false;
+    pthread_mutex_lock(&w->found_lock);
+    bool any = w->found_count > 0;
+    if (any) {
+        *trigger = w->found[0];
+        memmove(w->found, w->found + 1, --w->found_count * sizeof *w->found);
+    }
+    *more = w->found_more;
+    w->found_more = 0;
+    pthread_mutex_unlock(&w->found_lock);
+    return any;
+}
+
 static void add(struct trace_lane *lane, pid_t pid, unsigned number)
 {
     struct traced *t = fm_calloc(1, sizeof *t);
@@ -104,6 +138,8 @@ static void add(struct trace_lane *lane, pid_t pid, unsigned number)
     *t = (struct traced){ .pid = pid, .number = number, .pidfd = watch_process(pid) };
     t->log = fm_trace_log_new(lane->watch->folder, pid, number);
     fm_trace_log_forget(t->log, lane->watch->window_ns);
+    if (lane->watch->triggers)
+        fm_trace_log_watch_for(t->log, lane->watch->triggers, on_trigger, lane->watch);
     end_older(lane, pid, number);
     fm_vec_push(&lane->list, t);
     if (t->pidfd >= 0 && lane->watch->ends >= 0)
@@ -282,11 +318,14 @@ uint64_t fm_trace_watch_window_ns(const struct fm_trace_watch *w)
     return w ? w->window_ns : 0;
 }
 
-struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns)
+struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns,
+                                          const struct fm_trigger_rules *triggers)
 {
     struct fm_trace_watch *w = fm_calloc(1, sizeof *w);
     w->folder = fm_strdup(folder);
     w->window_ns = window_ns;
+    w->triggers = triggers && triggers->count ? triggers : NULL;
+    pthread_mutex_init(&w->found_lock, NULL);
     for (unsigned i = 0; i < LANES; i++) {
         w->lanes[i].watch = w;
         init_lock(&w->lanes[i].lock);
@@ -390,6 +429,7 @@ void fm_trace_watch_free(struct fm_trace_watch *w)
         close(w->stop);
     if (w->ends >= 0)
         close(w->ends);
+    pthread_mutex_destroy(&w->found_lock);
     free(w->folder);
     free(w);
 }

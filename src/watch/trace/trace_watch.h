@@ -14,9 +14,14 @@
 
 struct fm_trace_watch;
 
-/* NULL if there can be no thread. `window_ns`: only the last so much of the blocks is kept; 0: all. */
-struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns);
+/* NULL if there can be no thread. `window_ns`: only the last so much of the blocks is kept; 0: all.
+ * `triggers`: what to look for; NULL: nothing. */
+struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns,
+                                          const struct fm_trigger_rules *triggers);
 uint64_t fm_trace_watch_window_ns(const struct fm_trace_watch *w);
+
+/* What was found first and not taken yet; false: nothing. Those beyond some are counted alone, in `*more`. */
+bool fm_trace_watch_triggered(struct fm_trace_watch *w, struct fm_trigger *trigger, uint64_t *more);
 
 /* Let all that was taken so far be in the folder, and change nothing there until fm_trace_watch_go_on(). */
 void fm_trace_watch_hold(struct fm_trace_watch *w);

@@ -145,7 +145,9 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
     }
     if (from->window_ns)
         fm_profile_note(l->p, l->process_id, "window", 1,
-                        "the timeline has the end of the run alone; tables have the whole");
+                        from->tree_cut
+                            ? "timeline and tables have the last of the run alone"
+                            : "the timeline has the end of the run alone; tables have the whole");
     find_blocks(&trace, from->packed);
     fm_vec_push(&l->p->traces.list, trace);
 }

@@ -12,6 +12,7 @@ struct fm_live_trace {
     const struct fm_trace_pack *pack; /* that has ended */
     int packed;                       /* the file with its blocks; −1: there is none */
     uint64_t window_ns;               /* it has only the last so much of them; 0: all */
+    bool tree_cut;                    /* … and so has the packer's tree */
 };
 
 /* When definitions, threads and nodes of the store were read. */

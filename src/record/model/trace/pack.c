@@ -175,6 +175,25 @@ void fm_trace_pack_end(struct fm_trace_pack *pack, uint64_t end_ticks)
 
 /* ---- what an earlier packer gave out ---- */
 
+/* Of what was before, nothing is left (--window): what is open at the begin of the first stretch was open. */
+static void replay_keyframe(struct fm_trace_pack *pack, struct fm_stream *s,
+                            const struct fm_stretch *stretch)
+{
+    uint64_t ticks = stretch->facts.begin;
+    for (size_t i = 0; i < stretch->frames.len; i++) {
+        const struct fm_open_frame *frame = &stretch->frames.data[i];
+        bool is_call = fm_event_is_call(frame->code);
+        uint32_t code =
+            is_call ? fm_event_begin(fm_event_id(frame->code), FM_EVENT_OPEN) : frame->code;
+        fm_pack_begin(pack, s, code, ticks, ticks - frame->begin);
+        if (s->beyond)
+            continue;
+        s->frames.data[s->frames.len - 1].begin =
+            frame->begin; /* the same span as in the keyframe */
+        s->frames.data[s->frames.len - 1].code = frame->code;
+    }
+}
+
 static bool replay_events(struct fm_trace_pack *pack, const struct fm_payload *payload)
 {
     struct fm_cursor head = fm_cursor_over(payload->head, payload->head_len);
@@ -188,8 +207,11 @@ static bool replay_events(struct fm_trace_pack *pack, const struct fm_payload *p
     }
     struct fm_stream *s = fm_pack_stream(pack, facts.thread, 0);
     pack->replaying = true;
+    bool first = s && !s->begun;
     if (s)
         fm_pack_begin_stream(pack, s, facts.begin);
+    if (first)
+        replay_keyframe(pack, s, &stretch);
     while (s && fm_stretch_next(&stretch, &e)) {
         s->suspended = e.code % 4 == FM_EVENT_RESUME ? e.extra : 0;
         if (fm_event_begins(e.code))

@@ -13,7 +13,7 @@
  * Lines come from the trace function, which slows every instruction of a frame it is on for. So it
  * is on only in frames of chosen functions: the evaluation hook switches it with each frame.
  * Together with C calls there is no such hook, and the trace function sees, and passes over, other
- * frames' lines too.
+ * frames' lines too. Exceptions come from it as well, if somebody waits for one (--keep-on).
  *
  * A thread has one profile function and one trace function. Where the program sets its own
  * (sys.setprofile, sys.settrace), functions of ours call it, so that both are told
@@ -30,6 +30,7 @@
 #include "target/agent/lines/lines.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/regions.h"
+#include "target/agent/trace/exceptions.h"
 #include "target/agent/trace/trace.h"
 
 #if !FM_HAS_MONITORING
@@ -47,7 +48,7 @@ static struct {
     bool profiling;  /* the profile function is installed in the threads */
     bool evaluating; /* the evaluation hook is installed */
     bool generators; /* regions want to hear of them: profile functions stay */
-    int lines;       /* collectors that record lines */
+    int lines;       /* collectors that need the trace function: for lines or exceptions */
     PyInterpreterState *interpreter;
     PyThreadState *newest_thread; /* head of the interpreter's list when last looked at */
 } source;
@@ -283,9 +284,27 @@ void fm_hooks_profile_was_set(PyThreadState *thread)
 
 /* ---- the trace function ------------------------------------------------------------------ */
 
+/* (type, value, traceback): the exception itself gets its traceback only when it is caught. */
+static void on_exception(PyObject *arg)
+{
+    if (!PyTuple_Check(arg) || PyTuple_GET_SIZE(arg) != 3)
+        return;
+    PyObject *value = PyTuple_GET_ITEM(arg, 1), *traceback = PyTuple_GET_ITEM(arg, 2);
+    if (PyTraceBack_Check(traceback) && ((PyTracebackObject *)traceback)->tb_next)
+        return; /* it passes */
+    for (int i = 0; i < source.count; i++) {
+        struct fm_collector *c = source.collectors[i];
+        struct fm_agent_thread *t = c->trace_exceptions ? fm_collector_thread(c) : NULL;
+        if (t)
+            fm_trace_exception(c, t, value);
+    }
+}
+
 static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
-    (void)self, (void)arg;
+    (void)self;
+    if (what == PyTrace_EXCEPTION && arg)
+        on_exception(arg);
     if (what != PyTrace_LINE)
         return 0;
     PyCodeObject *code = frame->f_frame->f_code;
@@ -496,8 +515,9 @@ int fm_hooks_install(struct fm_collector *c)
     }
     source.interpreter = interpreter;
     source.collectors[source.count++] = c;
-    source.lines += c->lines_on;
-    if (c->c_calls || c->timer || source.profiling || (!source.evaluating && !hook_is_exact()) ||
+    source.lines += c->lines_on || c->trace_exceptions;
+    if (c->c_calls || c->timer || c->trace_exceptions || source.profiling ||
+        (!source.evaluating && !hook_is_exact()) ||
         _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
         use_profile_functions();
     } else if (!source.evaluating) {
@@ -533,7 +553,7 @@ int fm_hooks_remove(struct fm_collector *c)
         if (source.collectors[i] != c)
             source.collectors[kept++] = source.collectors[i];
         else
-            source.lines -= c->lines_on;
+            source.lines -= c->lines_on || c->trace_exceptions;
     }
     source.count = kept;
     if (kept || source.generators)

@@ -316,8 +316,9 @@ static struct fm_region_visit *entered_by(const void *owner, struct fm_region_th
     return NULL;
 }
 
-/* The name of what was left, or NULL. */
-static struct fm_region_name *leave(const void *owner, struct fm_collector *c, uint64_t now)
+/* The name of what was left, or NULL. If it waited in between, `*since` is when it began, else 0. */
+static struct fm_region_name *leave(const void *owner, struct fm_collector *c, uint64_t now,
+                                    uint64_t *since)
 {
     struct fm_region_thread *t = c ? thread_now(c) : NULL;
     struct fm_region_visit *v = t ? entered_by(owner, t) : NULL;
@@ -326,6 +327,7 @@ static struct fm_region_name *leave(const void *owner, struct fm_collector *c, u
     if (!v->thread)
         fm_visit_go_on(v, t, now);
     struct fm_region_name *name = v->name;
+    *since = v->live->suspended_ticks ? v->live->begin_ticks : 0;
     fm_visit_end(v, now);
     return name;
 }
@@ -334,10 +336,11 @@ static __attribute__((noinline)) void leave_other(const void *owner, uint64_t no
 {
     int saved_errno = errno;
     struct fm_collector *c = hold();
-    struct fm_region_name *name = leave(owner, c, now);
+    uint64_t since = 0;
+    struct fm_region_name *name = leave(owner, c, now, &since);
     fm_regions_release();
     if (fm_trace_on())
-        fm_trace_region_end(fm_region_traced_name(name));
+        fm_trace_region_end_since(fm_region_traced_name(name), since);
     errno = saved_errno;
 }
 
@@ -423,10 +426,11 @@ void fm_regions_leave_c(bool has_gil)
     int saved_errno = errno;
     bool held;
     struct fm_collector *c = hold_for_c(has_gil, &held);
-    struct fm_region_name *name = leave(&by_c, c, now);
+    uint64_t since = 0;
+    struct fm_region_name *name = leave(&by_c, c, now, &since);
     release_for_c(has_gil, held);
     if (has_gil && fm_trace_on())
-        fm_trace_region_end(fm_region_traced_name(name));
+        fm_trace_region_end_since(fm_region_traced_name(name), since);
     errno = saved_errno;
 }
 

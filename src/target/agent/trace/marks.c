@@ -117,6 +117,13 @@ void fm_trace_region_end(uint32_t name)
         mark(FM_TRACE_REGION_END, &name, 1);
 }
 
+void fm_trace_region_end_since(uint32_t name, uint64_t since)
+{
+    if (name)
+        mark(FM_TRACE_REGION_END, (uint32_t[]){ name, (uint32_t)since, (uint32_t)(since >> 32) },
+             since ? 3 : 1);
+}
+
 void fm_trace_value(uint32_t key, uint32_t text)
 {
     if (key)

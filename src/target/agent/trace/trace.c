@@ -46,6 +46,7 @@ void fm_trace_prepare(struct fm_collector *c, const struct fm_options *options)
     if (!c->trace)
         return;
     c->trace_drop = options->trace_drop;
+    c->trace_exceptions = options->trace_exceptions;
     c->trace_depth = options->trace_depth;
     c->trace_min_ticks = ticks_of(options->trace_min_ns);
     copy_patterns(c->trace_include, sizeof c->trace_include, options->trace_include);
