@@ -468,6 +468,71 @@ static void test_loss(void **state)
     stage_free(&s);
 }
 
+/* A region, a collection and a step of a task are open when events are lost, from 40 to 60. The region's
+ * end comes; what else ends then began within, and nobody wonders. */
+static void test_loss_within(void **state)
+{
+    (void)state;
+    struct stage s;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    words_begin(w, T0);
+    words_call(w, T0, 1);
+    words_escape(w, T0 + 10, FM_TRACE_REGION_BEGIN, (const uint32_t[]){ 4 }, 1);
+    words_escape(w, T0 + 20, FM_TRACE_TASK_STEP, (const uint32_t[]){ 1 }, 1);
+    words_escape(w, T0 + 30, FM_TRACE_GC_BEGIN, (const uint32_t[]){ 2 }, 1);
+    words_escape(w, T0 + 60, FM_TRACE_LOST, (const uint32_t[]){ 5, 0, T0 + 40, 0, T0 + 60, 0 }, 6);
+    words_escape(w, T0 + 60, FM_TRACE_OPEN, (const uint32_t[]){ 1, T0, 0 }, 3);
+    words_escape(w, T0 + 70, FM_TRACE_GC_END, (const uint32_t[]){ 17, 0 }, 2);
+    words_escape(w, T0 + 75, FM_TRACE_REGION_END, (const uint32_t[]){ 5 }, 1);
+    words_escape(w, T0 + 80, FM_TRACE_REGION_END, (const uint32_t[]){ 4 }, 1);
+    words_return(w, T0 + 100);
+    words_hand_over(w);
+    stage_end(&s, 0);
+    struct marks marks = marks_of(s.t);
+    assert_int_equal(marks.list.len, 3);
+    check_mark(s.p, &marks.list.data[0], FM_MARK_REGION, "n4", 10, 80);
+    check_mark(s.p, &marks.list.data[1], FM_MARK_TASK, "", 20, 40);
+    check_mark(s.p, &marks.list.data[2], FM_MARK_LOST, "", 40, 60);
+    fm_vec_release(&marks.list);
+    assert_int_equal(fm_trace_pack_broken(s.pack), 0);
+    free(w);
+    stage_free(&s);
+}
+
+/* What is lost behind the last words of two threads, of which one never had room for any. */
+static void test_loss_at_last(void **state)
+{
+    (void)state;
+    struct stage s;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    words_begin(w, T0);
+    words_call(w, T0, 1);
+    words_call(w, T0 + 10, 2);
+    words_return(w, T0 + 20);
+    words_hand_over(w);
+    fm_trace_pack_lost(s.pack, 1, 1, T0 + 90, 7);
+    fm_trace_pack_lost(s.pack, 2, 2, T0 + 50, 3);
+    fm_trace_pack_lost(s.pack, 3, 3, UINT64_MAX, 3); /* no time at all */
+    stage_end(&s, T0 + 100);
+    assert_int_equal(fm_timeline_lanes(s.t), 2);
+    assert_int_equal(fm_timeline_lane(s.t, 0)->lost, 7);
+    assert_int_equal(fm_timeline_lane(s.t, 0)->end_ns - fm_timeline_lane(s.t, 0)->begin_ns, 90);
+    assert_int_equal(fm_timeline_lane(s.t, 1)->lost, 3);
+    struct spans spans = spans_of(s.t, 0, 0, UINT64_MAX);
+    assert_int_equal(spans.list.len, 2);
+    check_span(s.p, &spans.list.data[1], "f1", 0, 20, 0, FM_SPAN_OPEN);
+    fm_vec_release(&spans.list);
+    struct marks marks = marks_of(s.t);
+    assert_int_equal(marks.list.len, 2);
+    check_mark(s.p, &marks.list.data[0], FM_MARK_LOST, "", 20, 90);
+    check_mark(s.p, &marks.list.data[1], FM_MARK_LOST, "", 50, 50);
+    fm_vec_release(&marks.list);
+    free(w);
+    stage_free(&s);
+}
+
 /* What a killed process left: a call without its function, one that was never defined, a record without
  * its end. Whatever follows is not believed. */
 static void test_tail(void **state)
@@ -875,7 +940,8 @@ int main(void)
         cmocka_unit_test(test_handovers),    cmocka_unit_test(test_flows),
         cmocka_unit_test(test_damage),       cmocka_unit_test(test_ranges_add_up),
         cmocka_unit_test(test_build),        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_loss),         cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_loss),         cmocka_unit_test(test_loss_within),
+        cmocka_unit_test(test_loss_at_last), cmocka_unit_test(test_tail),
         cmocka_unit_test(test_durations),    cmocka_unit_test(test_groups),
         cmocka_unit_test(test_reopen),       cmocka_unit_test(test_calls),
         cmocka_unit_test(test_generator),    cmocka_unit_test(test_random_spans),

@@ -54,6 +54,12 @@ static void instant(struct fm_trace_pack *pack, struct fm_stream *s, enum fm_mar
 
 /* ---- regions and collections ---- */
 
+/* An end without a begin: no wonder, if something was lost before. */
+static void miss_begin(struct fm_trace_pack *pack, const struct fm_stream *s)
+{
+    pack->broken += !pack->threads.data[s->index].lost;
+}
+
 static void end_region(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t name,
                        uint64_t ticks)
 {
@@ -80,7 +86,7 @@ static void end_region(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t
         fm_pack_mark(s, &mark);
         return;
     }
-    pack->broken++;
+    miss_begin(pack, s);
 }
 
 static void end_collection(struct fm_trace_pack *pack, struct fm_stream *s,
@@ -91,7 +97,7 @@ static void end_collection(struct fm_trace_pack *pack, struct fm_stream *s,
                   !(fm_event_id(s->frames.data[at - 1].code) & 1)))
         at--;
     if (!at) {
-        pack->broken++;
+        miss_begin(pack, s);
         return;
     }
     while (s->frames.len > at)
@@ -202,7 +208,8 @@ static void take_task(struct fm_trace_pack *pack, struct fm_stream *s, const str
 
 /* ---- losses ---- */
 
-/* Nothing is known of the time between; what is open is told again, and is another span from then on. */
+/* Nothing is known of the time between; calls that are open are told again, and are other spans from then
+ * on. Regions are not: those whose ends come have their whole length as marks. */
 static void lose(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t events, uint64_t from,
                  uint64_t ticks)
 {
@@ -215,6 +222,10 @@ static void lose(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t event
     for (size_t i = 0; i < s->frames.len; i++)
         fm_vec_push(&s->lost_frames, s->frames.data[i]);
     s->beyond = 0;
+    s->orphans.len = 0;
+    fm_pack_end_step(s, from);
+    for (size_t i = 0; i < s->frames.len; i++)
+        fm_pack_orphan(s, &s->frames.data[i]);
     while (s->frames.len) {
         s->frames.data[s->frames.len - 1].flags |= FM_FRAME_LOST;
         fm_pack_end_frame(pack, s, FM_EVENT_CLOSE, from);

@@ -257,13 +257,12 @@ void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t
     fm_pack_event(pack, s, code, ticks);
 }
 
-/* A region that is open when its call ends, or in which something is when it ends, is a mark: it does
- * not nest. */
-static void orphan(struct fm_stream *s, const struct fm_pack_frame *frame)
+void fm_pack_orphan(struct fm_stream *s, const struct fm_pack_frame *frame)
 {
     uint32_t id = fm_event_id(frame->code);
     struct fm_pack_orphan region = { frame->begin, id / 2 };
-    if (!(id & 1) && !(frame->flags & FM_FRAME_ENDED) && s->orphans.len < 1024)
+    if (!fm_event_is_call(frame->code) && !(id & 1) && !(frame->flags & FM_FRAME_ENDED) &&
+        s->orphans.len < 1024)
         fm_vec_push(&s->orphans, region);
 }
 
@@ -280,7 +279,7 @@ bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t 
     if (!call)
         return false;
     while (s->frames.len > call) {
-        orphan(s, &s->frames.data[s->frames.len - 1]);
+        fm_pack_orphan(s, &s->frames.data[s->frames.len - 1]);
         fm_pack_end_frame(pack, s, FM_EVENT_CLOSE, ticks);
     }
     fm_pack_end_frame(pack, s, code, ticks);

@@ -114,6 +114,9 @@ void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t
 /* The innermost call ends, with regions and collections in it. False: none is open. */
 bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
                       uint64_t ticks);
+/* A region that is open when its call ends, or in which something is when it ends, is a mark: it does
+ * not nest. */
+void fm_pack_orphan(struct fm_stream *s, const struct fm_pack_frame *frame);
 uint32_t fm_pack_root(struct fm_trace_pack *pack, uint32_t thread);
 
 /* pack_escapes.c */
