@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/convert_choice.h"
 #include "commands/inputs.h"
 #include "commands/verb.h"
 #include "record/formats/sources.h"
@@ -25,6 +26,8 @@ static const char help[] =
     "\n"
     "  -o, --output OUT    do not serve: write one HTML file that opens anywhere, offline\n"
     "  -f, --force         overwrite OUT if it exists\n"
+    "      --from TIME     OUT has single calls of a trace behind this time: 1.5s, 20ms\n"
+    "      --to TIME       … and before this one; of the rest it has an overview\n"
     "      --port N        serve on this port of this machine; any that is free if not given\n"
     "      --no-browser    do not open a browser, only print the address\n"
     "  -h, --help          this text\n"
@@ -35,11 +38,14 @@ struct view_request {
     const char *output;
     uint16_t port;
     bool force, no_browser;
+    bool ranged;
+    uint64_t from_ns, to_ns;
 };
 
 static const struct option options[] = {
     { "output", required_argument, NULL, 'o' }, { "force", no_argument, NULL, 'f' },
     { "port", required_argument, NULL, 'p' },   { "no-browser", no_argument, NULL, 'n' },
+    { "from", required_argument, NULL, 'F' },   { "to", required_argument, NULL, 'T' },
     { "help", no_argument, NULL, 'h' },         { 0 },
 };
 
@@ -117,28 +123,41 @@ static int serve(const struct view_request *q, const struct fm_contents *content
     return 0;
 }
 
+/* What of a recording is not in its report. */
+static void say_left_out(const struct fm_content *content, bool ranged)
+{
+    unsigned long long bytes = content->left_out;
+    if (!bytes)
+        return;
+    fprintf(stderr, "fathom view: the report has an overview of %s and %s: ", content->name,
+            content->from_ns < content->to_ns ? "single calls of the time that was asked for"
+            : ranged                          ? "no single calls, it ends before that time"
+                                              : "no single calls");
+    fprintf(stderr, "the others would add %llu.%llu MB; %s`fathom view` without -o shows all\n",
+            bytes / 1000000, bytes / 100000 % 10, ranged ? "" : "--from and --to bring some, and ");
+}
+
 static int view(const struct view_request *q, char *const *files)
 {
     struct fm_error err = FM_ERROR_INIT;
-    struct fm_contents contents = { .most_events = q->output ? FM_ONEFILE_EVENTS : UINT64_MAX };
+    struct fm_contents contents = { .most_events = q->output ? FM_ONEFILE_EVENTS : FM_SERVED_EVENTS,
+                                    .elsewhere = !q->output,
+                                    .ranged = q->ranged,
+                                    .from_ns = q->from_ns,
+                                    .to_ns = q->to_ns };
     int status = open_files(files, &contents, &err);
     if (status == 0)
         status = q->output ? fm_onefile_write(&contents, q->output, q->force, &err)
                            : serve(q, &contents, &err);
-    for (size_t i = 0; status == 0 && i < contents.files.len; i++)
-        if (contents.files.data[i].left_out)
-            fprintf(stderr,
-                    "fathom view: single calls of %s are not in the report, only levels of detail: "
-                    "they would add %llu MB; `fathom view` without -o shows them\n",
-                    contents.files.data[i].name,
-                    (unsigned long long)contents.files.data[i].left_out / 1000000);
+    for (size_t i = 0; status == 0 && q->output && i < contents.files.len; i++)
+        say_left_out(&contents.files.data[i], q->ranged);
     fm_contents_release(&contents);
     return status < 0 ? fm_verb_fail("view", &err) : 0;
 }
 
 int fm_verb_view(int argc, char **argv)
 {
-    struct view_request q = { 0 };
+    struct view_request q = { .to_ns = UINT64_MAX };
     int option;
     opterr = 0;
     optind = 0;
@@ -151,7 +170,12 @@ int fm_verb_view(int argc, char **argv)
             q.no_browser = true;
         else if (option == 'h')
             return fputs(help, stdout) < 0;
-        else if (option == 'p' && !read_port(optarg, &q.port))
+        else if (option == 'F' || option == 'T') {
+            if (!fm_convert_time(optarg, option == 'F' ? &q.from_ns : &q.to_ns))
+                return fm_verb_usage("view", "%s takes a time of the run (1.5s, 20ms), not \"%s\"",
+                                     option == 'F' ? "--from" : "--to", optarg);
+            q.ranged = true;
+        } else if (option == 'p' && !read_port(optarg, &q.port))
             return fm_verb_usage("view", "\"%s\" is no port: a number from 1 to 65535", optarg);
         else if (option == ':' || option == '?')
             return fm_verb_usage("view",
@@ -160,6 +184,11 @@ int fm_verb_view(int argc, char **argv)
     }
     if (!argv[optind])
         return fm_verb_usage("view", "name at least one recording");
+    if (q.ranged && !q.output)
+        return fm_verb_usage("view",
+                             "--from and --to say what -o writes; the page that is served has all");
+    if (q.from_ns >= q.to_ns)
+        return fm_verb_usage("view", "--from is not before --to");
     if (argc - optind > MAX_FILES)
         return fm_verb_usage("view", "at most %d recordings at once", MAX_FILES);
     return view(&q, argv + optind);

@@ -1,8 +1,9 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { open, drawn, settle, shot, state, fathom, folder, orbits, record, here, newPython } from "./page.js";
 
 /** The recording that a tool of tests/unit draws; tool_timeline.c says what is in it. */
@@ -261,6 +262,87 @@ test("hundreds of thousands of spans: cells stand for those that cannot be seen"
   const first = boxes.filter((b) => b.lane === tracks[1].lane);
   assert.ok(first.some((b) => !b.exact && b.spans > 1), "cells of several");
   assert.ok(boxes.length < 20000);
+});
+
+/** A page of `fathom view` without -o, and what it asked the server for. */
+async function served(t, file, hash) {
+  const server = spawn(fathom, ["view", "--no-browser", file], { stdio: ["ignore", "pipe", "inherit"] });
+  t.after(() => server.kill());
+  const url = await new Promise((done) => server.stdout.once("data", (text) => done(String(text).split("\n")[0])));
+  const page = await open(t, file, { url, hash });
+  return { page, url };
+}
+
+/** Until nothing is on its way any more. */
+async function arrived(page) {
+  await page.waitForFunction(() => window.fathomTest.drawn().fetched > 0 && !window.fathomTest.drawn().waiting);
+  await settle(page);
+}
+
+const many = () => made("tool_trace", "many", "5000000", "1", "2");
+const place = (b) => [b.lane, b.depth, b.name, b.begin, b.end, b.exact];
+
+test("a served page reads single calls when they come into sight, and only those", async (t) => {
+  const hash = "view=timeline&see=1.2..1.2004";
+  const whole = await drawn(await open(t, many(), { hash }));
+  const { page, url } = await served(t, many(), hash);
+  await arrived(page);
+  const seen = await drawn(page);
+  assert.ok(whole.boxes.filter((b) => b.exact).length > 20);
+  assert.deepEqual(seen.boxes.map(place), whole.boxes.map(place));
+  const size = statSync(many()).size;
+  assert.ok(seen.fetched < size / 10, `${seen.fetched} of ${size}`);
+  const first = await (await fetch(`${url}recording/0`)).arrayBuffer();
+  assert.ok(first.byteLength < size / 2, `${first.byteLength} of ${size}`);
+  // The slowest calls of a function need some blocks more; a range needs those of its time.
+  const functions = await page.evaluate(() => window.fathomTest.functions());
+  const numbers = async (p) => (await p.locator(".durations .minilist").innerText()).split("\n");
+  const of = `${hash}&f=${functions.findIndex((f) => f.name === "f7")}`;
+  await page.evaluate((h) => (location.hash = h), of);
+  await page.locator(".durations .minilist").waitFor();
+  const plain = await open(t, many(), { hash: of });
+  assert.deepEqual(await numbers(page), await numbers(plain));
+  const rows = async (p) => (await drawn(p)).rows.map((r) => [r.name, r.calls, r.total, r.self]);
+  for (const p of [page, plain]) await p.evaluate(() => (location.hash = "view=table&at=1.2..1.3"));
+  await page.waitForFunction(() => !!window.fathomTest.summary() && !document.hidden);
+  await settle(plain);
+  const expected = await rows(plain);
+  await page.waitForFunction((n) => window.fathomTest.drawn().rows?.reduce((a, r) => a + r.calls, 0) === n,
+    expected.reduce((a, [, calls]) => a + calls, 0));
+  assert.deepEqual(await rows(page), expected);
+});
+
+test("pieces of a recording: nothing but numbers, nothing behind its end", async (t) => {
+  const { url } = await served(t, many(), "view=timeline");
+  const size = statSync(many()).size;
+  const status = async (what) => (await fetch(`${url}recording/${what}`)).status;
+  assert.equal(await status("0/24/100"), 200);
+  for (const what of ["0/24", "0/24/", "0//5", "0/-1/5", "0/24/0", "0/024/5", "1/24/5", `0/${size - 4}/5`, "0/24/99999999999", "0/24/5/6", "0/18446744073709551615/5"])
+    assert.equal(await status(what), 404, what);
+});
+
+test("a report of a chosen time has single calls of that time, an overview of the rest, and says so", async (t) => {
+  const out = join(folder, "part.html");
+  const said = spawnSync(fathom, ["view", many(), "-o", out, "--from", "1.2s", "--to", "1.3s"], { encoding: "utf8" });
+  assert.equal(said.status, 0, said.stderr);
+  assert.match(said.stderr, /single calls of the time that was asked for: the others would add \d+\.\d MB/);
+  assert.ok(statSync(out).size < statSync(many()).size);
+  const url = pathToFileURL(out).href;
+  const hash = "view=timeline&see=1.22..1.2204";
+  const inside = await drawn(await open(t, many(), { url, hash }));
+  const whole = await drawn(await open(t, many(), { hash }));
+  assert.ok(whole.boxes.filter((b) => b.exact).length > 20);
+  assert.deepEqual(inside.boxes.map(place), whole.boxes.map(place));
+  assert.match(inside.bar, /single calls are those of 1\.20\d* s → 1\.30\d* s/);
+  const page = await open(t, many(), { url, hash: "view=timeline&see=0.5..0.52" });
+  const outside = await drawn(page);
+  assert.ok(outside.boxes.some((b) => !b.exact && b.spans > 1), "the overview");
+  await page.evaluate(() => (location.hash = "view=table&at=0.5..0.6"));
+  await settle(page);
+  assert.equal(await page.locator(".chip").count(), 0); // what is not here is not counted
+  for (const [from, to] of [["2", "1s"], ["1s", "1s"], ["x", "1s"]])
+    assert.equal(spawnSync(fathom, ["view", many(), "-o", out, "-f", "--from", from, "--to", to]).status, 2);
+  assert.equal(spawnSync(fathom, ["view", many(), "--from", "1s"]).status, 2);
 });
 
 for (const [name, width, height, theme] of [

@@ -78,6 +78,7 @@ const sourceStates = ["file", "generated", "changed", "none"];
  * @typedef {{ process: number, lane: number, number: number, name: string, creator: number, created: number,
  *   done: number }} TimelineTask
  * @typedef {{ fromLane: number, toLane: number, from: number, to: number }} TimelineFlow
+ * @typedef {{ trace: number, block: number, at: number, bytes: number }} WantedBlock
  * @typedef {{ begin: number, end: number, func: number, depth: number, flags: number, lane: number }} TimeSpan
  * @typedef {{ calls: number, sum: number, min: number, max: number, longest: TimeSpan[],
  *   buckets: { from: number, to: number, calls: number }[] }} Durations
@@ -295,6 +296,23 @@ export class Engine {
     return { tasks, more: !!scalars[0], flows };
   }
 
+  /**
+   * Blocks of single calls that were needed since this was last asked, and are not here; `nowhere`: others were needed
+   * that cannot be had.
+   * @param {number} recording @returns {{ blocks: WantedBlock[], nowhere: boolean }}
+   */
+  wanted(recording) {
+    this.run("engine_timeline_wanted", recording);
+    const { length, scalars, columns } = this.result(0), [trace, block, at, bytes] = columns;
+    return { blocks: Array.from({ length }, (_, i) => ({ trace: trace[i], block: block[i], at: at[i], bytes: bytes[i] })),
+      nowhere: !!scalars[0] };
+  }
+
+  /** @param {number} recording @param {WantedBlock} wanted @param {Uint8Array} bytes */
+  giveBlock(recording, { trace, block }, bytes) {
+    this.run("engine_timeline_give", recording, trace, block, this.give(bytes), bytes.length);
+  }
+
   /** Rows of single spans. @returns {TimeSpan[]} */
   spanRows() {
     const { length, columns } = this.result(0);
@@ -306,10 +324,10 @@ export class Engine {
   /**
    * How long calls of a function take, and its longest.
    * @param {number} recording @param {number} func -1: of any @param {number} from @param {number} to
-   * @param {number} longest how many @returns {Durations}
+   * @param {number} longest how many @param {boolean} [only] these alone, which is fast @returns {Durations}
    */
-  durations(recording, func, from, to, longest) {
-    this.run("engine_timeline_durations", recording, func, from, to, longest);
+  durations(recording, func, from, to, longest, only = false) {
+    this.run("engine_timeline_durations", recording, func, from, to, longest, only ? 1 : 0);
     const [calls, sum, min, max] = this.result(0).scalars, counts = this.result(1);
     const buckets = Array.from({ length: counts.length }, (_, i) => ({ from: counts.columns[0][i],
       to: counts.columns[1][i], calls: counts.columns[2][i] }));

@@ -134,11 +134,23 @@ EXPORT(engine_timeline_tasks) int engine_timeline_tasks(int recording)
     return fm_engine_timeline_tasks(the_engine(), recording);
 }
 
+EXPORT(engine_timeline_wanted) int engine_timeline_wanted(int recording)
+{
+    return fm_engine_timeline_wanted(the_engine(), recording);
+}
+
+EXPORT(engine_timeline_give)
+int engine_timeline_give(int recording, uint32_t trace, uint32_t block, void *bytes, uint32_t len)
+{
+    return fm_engine_timeline_give(the_engine(), recording, trace, block, bytes, len);
+}
+
 EXPORT(engine_timeline_durations)
 int engine_timeline_durations(int recording, uint32_t func, double from_ns, double to_ns,
-                              uint32_t longest)
+                              uint32_t longest, int only_longest)
 {
-    return fm_engine_timeline_durations(the_engine(), recording, func, from_ns, to_ns, longest);
+    return fm_engine_timeline_durations(the_engine(), recording, func, from_ns, to_ns, longest,
+                                        only_longest);
 }
 
 EXPORT(engine_timeline_find)

@@ -129,6 +129,45 @@ int fm_engine_timeline_cells(struct fm_engine *e, int recording, uint32_t lane, 
     return 0;
 }
 
+/* ---- blocks that are away ---- */
+
+int fm_engine_timeline_wanted(struct fm_engine *e, int recording)
+{
+    struct fm_recording *r;
+    struct fm_timeline *t = fm_engine_timeline_of(e, recording, &r);
+    const struct fm_wanted_block *wanted;
+    if (!t)
+        return -1;
+    size_t rows = fm_timeline_wanted(t, &wanted);
+    rows = rows < FM_ENGINE_ROWS ? rows : FM_ENGINE_ROWS;
+    struct fm_result *out = &e->results[0];
+    fm_result_begin(out, (uint32_t)rows);
+    uint32_t *trace = fm_result_u32(out), *block = fm_result_u32(out);
+    double *at = fm_result_f64(out);
+    uint32_t *bytes = fm_result_u32(out);
+    for (size_t i = 0; i < rows; i++) {
+        trace[i] = wanted[i].trace;
+        block[i] = wanted[i].block;
+        at[i] = (double)wanted[i].at;
+        bytes[i] = wanted[i].bytes;
+    }
+    out->scalars[0] = fm_timeline_left_out(t);
+    fm_timeline_forget_wanted(t);
+    return 0;
+}
+
+int fm_engine_timeline_give(struct fm_engine *e, int recording, uint32_t trace, uint32_t block,
+                            void *bytes, size_t len)
+{
+    struct fm_recording *r;
+    struct fm_timeline *t = fm_engine_timeline_of(e, recording, &r);
+    if (t)
+        fm_timeline_give(t, trace, block, bytes, len);
+    else
+        free(bytes);
+    return t ? 0 : -1;
+}
+
 /* ---- single spans ---- */
 
 struct span_columns {
@@ -192,18 +231,21 @@ static void put_buckets(struct fm_result *out, const struct fm_durations *d)
 }
 
 int fm_engine_timeline_durations(struct fm_engine *e, int recording, uint32_t func, double from_ns,
-                                 double to_ns, uint32_t longest)
+                                 double to_ns, uint32_t longest, bool only_longest)
 {
     struct fm_recording *r;
     struct fm_timeline *t = fm_engine_timeline_of(e, recording, &r);
     struct fm_durations d = { 0 };
+    uint64_t from = fm_timeline_instant(from_ns), to = fm_timeline_instant(to_ns);
     uint32_t within = FM_NONE;
+    int status = 0;
     if (!t)
         return -1;
-    bool exists = func == FM_NONE || (within = function_within(r, func)) != FM_NONE;
-    if (exists &&
-        fm_timeline_durations(t, within, fm_timeline_instant(from_ns), fm_timeline_instant(to_ns),
-                              longest < MAX_LONGEST ? longest : MAX_LONGEST, &d, &e->err) < 0) {
+    longest = longest < MAX_LONGEST ? longest : MAX_LONGEST;
+    if (func == FM_NONE || (within = function_within(r, func)) != FM_NONE)
+        status = only_longest ? fm_timeline_slowest(t, within, from, to, longest, &d, &e->err)
+                              : fm_timeline_durations(t, within, from, to, longest, &d, &e->err);
+    if (status < 0) {
         fm_durations_release(&d);
         return -1;
     }

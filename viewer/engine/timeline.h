@@ -29,10 +29,18 @@ int fm_engine_timeline_marks(struct fm_engine *e, int recording, double from_ns,
  * Processes made by others in results[1]: lane and lane, when and when. timeline_tasks.c */
 int fm_engine_timeline_tasks(struct fm_engine *e, int recording);
 
+/* Blocks of single calls that were needed and are not here, since this was last asked: trace, block, place,
+ * bytes. Scalar: 1 if others were needed that are nowhere. */
+int fm_engine_timeline_wanted(struct fm_engine *e, int recording);
+/* Here is one of them; `bytes` is taken over. */
+int fm_engine_timeline_give(struct fm_engine *e, int recording, uint32_t trace, uint32_t block,
+                            void *bytes, size_t len);
+
 /* How long calls of a function take (FM_NONE: of any). Columns of results[0], the longest: begin, end,
  * function, depth, flags, lane; of results[1], counts: from, to, calls. Scalars: calls, sum, min, max. */
+/* `only_longest`, which is fast: nothing is counted. */
 int fm_engine_timeline_durations(struct fm_engine *e, int recording, uint32_t func, double from_ns,
-                                 double to_ns, uint32_t longest);
+                                 double to_ns, uint32_t longest, bool only_longest);
 
 /* The first span of any of these functions that begins after `from_ns` (`backwards`: the last one that
  * begins before it), looked for up to `to_ns`. Columns as of the longest above; no row: there is none. */

@@ -60,14 +60,17 @@ async function unpackBytes(packed, size) {
 }
 
 /**
- * `leftOut`: bytes of single calls that the recording has and the page has not.
- * @typedef {{ name: string, bytes: number, leftOut: number, load: () => Promise<Uint8Array> }} PackedRecording
+ * `leftOut`: bytes of single calls that the recording has and the page has not, but for those from `from` to `to` ns.
+ * `piece`: of the file that was recorded, if single calls are to be fetched from it.
+ * @typedef {{ name: string, bytes: number, leftOut: number, from: number, to: number, load: () => Promise<Uint8Array>,
+ *   piece: ((at: number, bytes: number) => Promise<Uint8Array>) | null }} PackedRecording
  */
 
 /** @param {HTMLElement} element @returns {PackedRecording} */
 function packedElement(element) {
   const bytes = Number(element.dataset.bytes);
   return { name: element.dataset.name ?? "", bytes, leftOut: Number(element.dataset.leftOut ?? 0),
+    from: Number(element.dataset.from ?? 0), to: Number(element.dataset.to ?? 0), piece: null,
     load: () => unpackBytes(decodeBytes(element.textContent ?? ""), bytes) };
 }
 
@@ -109,10 +112,11 @@ export async function loadContents() {
   if (location.protocol === "file:")
     throw new Error("This report is cut off: there is no recording in it.");
   const wasm = await fetchBytes("engine.wasm", "The viewer's engine");
-  /** @type {{ name: string, bytes: number, address: string }[]} */
+  /** @type {{ name: string, bytes: number, address: string, pieces: boolean }[]} */
   const list = await (await fetchPart("recordings.json", "The list of recordings")).json();
-  return { wasm, recordings: list.map(({ name, bytes, address }) =>
-    ({ name, bytes, leftOut: 0, load: () => fetchBytes(address, "The recording") })) };
+  return { wasm, recordings: list.map(({ name, bytes, address, pieces }) =>
+    ({ name, bytes, leftOut: 0, from: 0, to: 0, load: () => fetchBytes(address, "The recording"),
+      piece: pieces ? (at, count) => fetchBytes(`${address}/${at}/${count}`, "A part of the recording") : null })) };
 }
 
 /** The last element of a report says that everything before it is there. */

@@ -72,6 +72,7 @@ export class App {
 
   /** @param {PageView[]} views */
   start(views) {
+    this.session.blocks.arrived = () => this.blocksArrived();
     const onlyLines = !this.session.hasNumbers(this.s);
     this.views = views.filter(
       (view) =>
@@ -79,6 +80,13 @@ export class App {
     );
     this.store.listen((changed) => this.changed(changed));
     useKeys(this);
+    this.refresh(null);
+  }
+
+  /** Single calls came that something waits for. */
+  blocksArrived() {
+    const { trouble } = this.session.blocks;
+    if (trouble) this.toast(trouble);
     this.refresh(null);
   }
 
@@ -307,7 +315,7 @@ export class App {
   showRange(range) {
     const { session, s } = this;
     const metric = session.ofMoment(s) ? this.metricBefore : s.metric;
-    if (range && session.whole(s).leftOut) return this.toast(LEFT_OUT);
+    if (range && !session.has(s, range)) return this.toast(LEFT_OUT);
     this.reshape({ at: range ? writeRange(range, (range.to - range.from) / 1e4) : "", metric }, true);
   }
 

@@ -7,13 +7,15 @@ import { alignLines } from "./parts/align.js";
 import { formatValue } from "./parts/numbers.js";
 import { momentTitle, readMoment } from "./parts/moment.js";
 import { readRange } from "./parts/timeline/range.js";
+import { Blocks } from "./parts/timeline/blocks.js";
 import { Ranges } from "./parts/timeline/ranges.js";
 
 /**
  * @typedef {import('./state.js').PageState} PageState
  * @typedef {{id: number, name: string, summary: any,
- *   timeline: import('../engine/engine.js').TimelineFacts | null, leftOut: number}} OpenRecording
- *   `leftOut`: bytes of single calls that are not in the page
+ *   timeline: import('../engine/engine.js').TimelineFacts | null, leftOut: number, kept: import('./parts/timeline/range.js').Range | null,
+ *   piece: ((at: number, bytes: number) => Promise<Uint8Array>) | null}} OpenRecording
+ *   `leftOut`: bytes of single calls that are not in the page, but for those of the time `kept`; `piece` fetches them
  * @typedef {{id: number, key: string, title: string, unit: string, exact: boolean, hasTotal: boolean,
  *   memory: boolean, colors: [string, string] | null}} Metric
  * @typedef {{text: string, pattern: RegExp | null, funcs: Uint32Array, has: Uint8Array}} Matches
@@ -57,6 +59,7 @@ export class Session {
     /** Which instants a recording shows, and what of them there is. @type {Map<number, {key: string, shown: any}>} */
     this.moments = new Map();
     this.ranges = new Ranges(this);
+    this.blocks = new Blocks(this);
     /** @type {string[]} */
     this.labels = [];
     /** @type {Matches} */
@@ -70,7 +73,7 @@ export class Session {
     const bytes = await packed.load();
     const id = this.engine.open(bytes, packed.name);
     this.open[index] = { id, name: packed.name, summary: this.engine.summary(id), timeline: this.engine.timeline(id),
-      leftOut: packed.leftOut };
+      leftOut: packed.leftOut, kept: packed.from < packed.to ? { from: packed.from, to: packed.to } : null, piece: packed.piece };
     this.learnFunctions();
   }
 
@@ -98,28 +101,55 @@ export class Session {
    * @returns {import('./parts/timeline/range.js').Range | null} */
   range(s) {
     const timeline = this.timeline(s);
-    return timeline && !this.whole(s).leftOut ? readRange(s.at, timeline.lengthNs) : null;
+    const range = timeline ? readRange(s.at, timeline.lengthNs) : null;
+    return range && this.has(s, range) ? range : null;
+  }
+
+  /** Are single calls of this time in the page, or can they be fetched? @param {PageState} s
+   * @param {import('./parts/timeline/range.js').Range} range */
+  has(s, range) {
+    const { leftOut, kept } = this.whole(s);
+    return !leftOut || (!!kept && range.from >= kept.from && range.to <= kept.to);
+  }
+
+  /** The time of which single calls can be asked for: what is chosen, or all there is; null: none.
+   * @param {PageState} s @returns {import('./parts/timeline/range.js').Range | null} */
+  known(s) {
+    const { timeline, leftOut, kept } = this.whole(s);
+    return this.range(s) ?? (leftOut ? kept : { from: 0, to: timeline?.lengthNs ?? 0 });
+  }
+
+  /** What needs single calls, once they are here; null: they are on their way. @param {PageState} s @param {string} key
+   * @param {() => any} make @returns {any} */
+  onceRead(s, key, make) {
+    if (this.results.has(key)) return this.results.get(key);
+    const result = make();
+    return this.blocks.missing(this.whole(s)) ? null : this.once(key, () => result);
   }
 
   /** How long calls of a function take in what is shown, and its longest. @param {PageState} s @param {number} func
-   * @param {number} longest @returns {import('../engine/engine.js').Durations} */
-  durations(s, func, longest) {
-    const { id, timeline } = this.whole(s);
-    const { from, to } = this.range(s) ?? { from: 0, to: timeline?.lengthNs ?? 0 };
-    return this.once(`durations ${id} ${func} ${from} ${to} ${longest}`, () =>
-      this.engine.durations(id, func, from, to, longest),
+   * @param {number} longest @param {boolean} [only] the longest alone @returns {import('../engine/engine.js').Durations | null} */
+  durations(s, func, longest, only = false) {
+    const { id } = this.whole(s);
+    const { from, to } = this.known(s) ?? { from: 0, to: 0 };
+    return this.onceRead(s, `durations ${id} ${func} ${from} ${to} ${longest} ${only}`, () =>
+      this.engine.durations(id, func, from, to, longest, only),
     );
   }
 
   /** The next span of these functions behind an instant, or before it. @param {PageState} s @param {ArrayLike<number>} funcs
-   * @param {number} from @param {boolean} backwards @returns {import('../engine/engine.js').TimeSpan | null} */
-  findSpan(s, funcs, from, backwards) {
-    const { id, timeline } = this.whole(s);
-    const length = timeline?.lengthNs ?? 0;
+   * @param {number} from @param {boolean} backwards @returns {Promise<import('../engine/engine.js').TimeSpan | null>} */
+  async findSpan(s, funcs, from, backwards) {
+    const whole = this.whole(s);
+    const length = whole.timeline?.lengthNs ?? 0;
     // Ever larger pieces: what is near is found without reading all of it.
     for (let piece = FIND_NS, at = from; backwards ? at > 0 : at < length; piece *= 4) {
       const to = backwards ? Math.max(0, at - piece) : Math.min(length, at + piece);
-      const found = this.engine.findSpan(id, funcs, at, to);
+      let found = this.engine.findSpan(whole.id, funcs, at, to);
+      while (this.blocks.missing(whole) && !this.blocks.trouble) {
+        await this.blocks.done;
+        found = this.engine.findSpan(whole.id, funcs, at, to);
+      }
       if (found) return found;
       if (!backwards && to >= length) break;
       at = backwards ? to : to - 1; // what begins at the end of a piece is in the next one

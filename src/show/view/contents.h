@@ -16,12 +16,17 @@ struct fm_content {
     char *name;
     const char *bytes;
     size_t len;
-    uint64_t left_out; /* bytes of single calls that are not in it */
+    uint64_t left_out;       /* bytes of single calls that are not in it */
+    uint64_t from_ns, to_ns; /* of which time it has them nevertheless; equal: of none */
+    int file;                /* where they can be had by place, or −1 */
 };
 
+/* Single calls of a trace may be more than a page can hold. */
 struct fm_contents {
-    uint64_t
-        most_events; /* bytes of single calls of a trace that a recording may have; else all go */
+    uint64_t most_events; /* bytes of them that a recording may have; else all go … */
+    bool elsewhere;       /* … and are fetched from the file when they come into sight */
+    bool ranged;          /* … but those of this time, since the timeline began */
+    uint64_t from_ns, to_ns;
     FM_VEC(struct fm_content) files;
 };
 

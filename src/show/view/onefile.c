@@ -74,15 +74,19 @@ static int put_packed(FILE *out, const char *bytes, size_t len, struct fm_error 
     return status == Z_STREAM_END ? 0 : fm_error_set(err, FM_SYSTEM, "zlib failed (%d)", status);
 }
 
-static void put_head(FILE *out, const char *kind, const char *name, size_t len, uint64_t left_out)
+static void put_head(FILE *out, const char *kind, const char *name, size_t len,
+                     const struct fm_content *content)
 {
     fprintf(
         out,
         "<script type=\"application/x-fathom\" data-kind=\"%s\" data-bytes=\"%zu\" data-name=\"",
         kind, len);
     put_attribute(out, name);
-    if (left_out)
-        fprintf(out, "\" data-left-out=\"%llu", (unsigned long long)left_out);
+    if (content && content->left_out)
+        fprintf(out, "\" data-left-out=\"%llu", (unsigned long long)content->left_out);
+    if (content && content->from_ns < content->to_ns)
+        fprintf(out, "\" data-from=\"%llu\" data-to=\"%llu", (unsigned long long)content->from_ns,
+                (unsigned long long)content->to_ns);
     fputs("\">", out);
 }
 
@@ -96,12 +100,12 @@ static size_t size_in_gzip(struct fm_asset packed)
 static int put_contents(FILE *out, const struct fm_contents *contents, struct fm_error *err)
 {
     struct fm_asset engine = fm_asset_engine_gzip();
-    put_head(out, "engine", "", size_in_gzip(engine), 0);
+    put_head(out, "engine", "", size_in_gzip(engine), NULL);
     put_bytes(out, (const unsigned char *)engine.bytes, engine.len);
     fputs("</script>\n", out);
     for (size_t i = 0; i < contents->files.len; i++) {
         const struct fm_content *file = &contents->files.data[i];
-        put_head(out, "recording", file->name, file->len, file->left_out);
+        put_head(out, "recording", file->name, file->len, file);
         if (put_packed(out, file->bytes, file->len, err) < 0)
             return err->status;
         fputs("</script>\n", out);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/random.h>
@@ -23,6 +24,7 @@
 #define ASK_TIMEOUT_S   10u                     /* without a byte, until a request is whole */
 #define TIMEOUT_S       60u                     /* … and from then on */
 #define BACKLOG         64
+#define MAX_PIECE       ((uint64_t)72 << 20) /* of a file at once */
 
 /* clang-format off */
 #define FUNCTIONS(X)                                                                               \
@@ -70,19 +72,23 @@ static void add_headers(const struct fm_server *s, struct MHD_Response *r, const
     http.MHD_add_response_header(r, "Cache-Control", "no-store");
 }
 
-static enum MHD_Result answer(const struct fm_server *s, struct MHD_Connection *c, unsigned status,
-                              const char *type, const void *bytes, size_t len)
+static enum MHD_Result queue(const struct fm_server *s, struct MHD_Connection *c, unsigned status,
+                             const char *type, struct MHD_Response *r)
 {
-    struct MHD_Response *r =
-        http.MHD_create_response_from_buffer(len, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
-    if (!r)
-        return MHD_NO;
     add_headers(s, r, type);
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         http.MHD_add_response_header(r, "Allow", "GET, HEAD");
     enum MHD_Result result = http.MHD_queue_response(c, status, r);
     http.MHD_destroy_response(r);
     return result;
+}
+
+static enum MHD_Result answer(const struct fm_server *s, struct MHD_Connection *c, unsigned status,
+                              const char *type, const void *bytes, size_t len)
+{
+    struct MHD_Response *r =
+        http.MHD_create_response_from_buffer(len, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
+    return r ? queue(s, c, status, type, r) : MHD_NO;
 }
 
 static enum MHD_Result refuse(const struct fm_server *s, struct MHD_Connection *c, unsigned status,
@@ -110,17 +116,57 @@ static bool is_our_host(const struct fm_server *s, struct MHD_Connection *c)
     return host && (strcmp(host, s->host[0]) == 0 || strcasecmp(host, s->host[1]) == 0);
 }
 
-static const struct fm_content *content_at(const struct fm_server *s, const char *number)
+/* A number up to `end`, or the end of the text; what follows that is `*text`. */
+static bool take_number(const char **text, char end, uint64_t *number)
 {
-    size_t at = 0;
-    if (!*number || (number[0] == '0' && number[1]))
-        return NULL;
-    for (; *number; number++) {
-        if (*number < '0' || *number > '9' || at > 100000)
-            return NULL;
-        at = at * 10 + (size_t)(*number - '0');
+    const char *at = *text;
+    *number = 0;
+    if (*at < '0' || *at > '9' || (at[0] == '0' && at[1] >= '0' && at[1] <= '9'))
+        return false;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (*number > UINT64_MAX / 100)
+            return false;
+        *number = *number * 10 + (uint64_t)(*at - '0');
     }
-    return at < s->contents->files.len ? &s->contents->files.data[at] : NULL;
+    *text = *at ? at + 1 : at;
+    return *at == end;
+}
+
+/* A piece of the file that a recording came from: single calls that the page wants to see. */
+static enum MHD_Result answer_piece(const struct fm_server *s, struct MHD_Connection *c, int file,
+                                    uint64_t at, uint64_t bytes)
+{
+    char *piece = bytes && bytes <= MAX_PIECE && at < INT64_MAX / 2 ? malloc(bytes) : NULL;
+    ssize_t got = piece ? pread(file, piece, bytes, (off_t)at) : -1;
+    if (got != (ssize_t)bytes) {
+        free(piece);
+        return refuse(s, c, MHD_HTTP_NOT_FOUND, "Nothing is here.\n");
+    }
+    struct MHD_Response *r =
+        http.MHD_create_response_from_buffer(bytes, piece, MHD_RESPMEM_MUST_FREE);
+    if (!r) {
+        free(piece);
+        return MHD_NO;
+    }
+    return queue(s, c, MHD_HTTP_OK, "application/octet-stream", r);
+}
+
+/* "recording/NUMBER", or "recording/NUMBER/PLACE/BYTES" of its file. */
+static enum MHD_Result answer_recording(const struct fm_server *s, struct MHD_Connection *c,
+                                        const char *what)
+{
+    uint64_t number, at, bytes;
+    const char *rest = what;
+    if (take_number(&rest, '\0', &number) && number < s->contents->files.len) {
+        const struct fm_content *content = &s->contents->files.data[number];
+        return answer(s, c, MHD_HTTP_OK, "application/octet-stream", content->bytes, content->len);
+    }
+    rest = what;
+    if (take_number(&rest, '/', &number) && take_number(&rest, '/', &at) &&
+        take_number(&rest, '\0', &bytes) && number < s->contents->files.len &&
+        s->contents->files.data[number].file >= 0)
+        return answer_piece(s, c, s->contents->files.data[number].file, at, bytes);
+    return refuse(s, c, MHD_HTTP_NOT_FOUND, "Nothing is here.\n");
 }
 
 /* ---- who is connected ---- */
@@ -208,11 +254,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *c, const cha
         return answer(s, c, MHD_HTTP_OK, "application/wasm", s->engine.data, s->engine.len);
     if (strcmp(what, "recordings.json") == 0)
         return answer(s, c, MHD_HTTP_OK, "application/json", s->list.data, s->list.len);
-    const struct fm_content *content = strncmp(what, recording, strlen(recording)) == 0
-                                           ? content_at(s, what + strlen(recording))
-                                           : NULL;
-    if (content)
-        return answer(s, c, MHD_HTTP_OK, "application/octet-stream", content->bytes, content->len);
+    if (strncmp(what, recording, strlen(recording)) == 0)
+        return answer_recording(s, c, what + strlen(recording));
     return refuse(s, c, MHD_HTTP_NOT_FOUND, "Nothing is here.\n");
 }
 
@@ -261,7 +304,8 @@ static void make_list(struct fm_server *s)
         fm_buffer_add_text(&s->list, i ? ", {" : "{");
         fm_json_add_text_member(&s->list, "name", s->contents->files.data[i].name);
         fm_json_add_member(&s->list, "bytes", (int64_t)s->contents->files.data[i].len);
-        fm_buffer_addf(&s->list, ", \"address\": \"recording/%zu\"}", i);
+        fm_buffer_addf(&s->list, ", \"address\": \"recording/%zu\", \"pieces\": %s}", i,
+                       s->contents->files.data[i].file >= 0 ? "true" : "false");
     }
     fm_buffer_add_char(&s->list, ']');
 }

@@ -22,6 +22,9 @@
 
 #include "show/view/contents.h"
 
+/* More bytes of single calls are fetched when they come into sight. */
+#define FM_SERVED_EVENTS ((uint64_t)2 << 20)
+
 struct fm_server;
 
 /* `port` 0: any that is free. `contents` must outlive the server. */

@@ -403,16 +403,16 @@ export class TimelineView {
   }
 
   /** The next span of what is searched for, or of the selected function. @param {boolean} [backwards] */
-  next(backwards = false) {
+  async next(backwards = false) {
     const { app, scene } = this;
     const { session, s } = app;
     const found = session.matches(s).funcs;
     const funcs = found.length ? found : s.f > 0 ? [s.f] : [];
-    if (session.whole(s).leftOut) return app.toast(LEFT_OUT);
+    if (session.whole(s).leftOut && !session.whole(s).kept) return app.toast(LEFT_OUT);
     if (!funcs.length) return app.toast("Search for a function, or select one, to go to its next span.");
     const middle = (scene.see.from + scene.see.to) / 2;
     const from = this.cursor ? this.cursor.begin : backwards ? middle : scene.see.from;
-    const span = session.findSpan(s, funcs, from, backwards);
+    const span = await session.findSpan(s, funcs, from, backwards);
     if (span) this.goTo(span, true);
     else app.toast(backwards ? "There is none before." : "There is none behind.");
   }

@@ -40,9 +40,17 @@ int fm_file_save_plain(const struct fm_profile *p, int fd, struct fm_error *err)
 /* The same of the .fathom file of `len` bytes behind `from`, block by block, without decoding it. False
  * if there is more to do than that, and `to` is to be thrown away: the file is damaged or cut off, its
  * run never finished, it came from another tool and may lack its sources, or it cannot be read or
- * written. Payloads of traces stay packed. If those with single calls have more than `most_events` bytes,
- * none of them is copied, and `*ret_left_out` says how many bytes they have. */
-bool fm_file_copy_plain(int from, uint64_t len, int to, uint64_t most_events,
-                        uint64_t *ret_left_out);
+ * written. Payloads of traces stay packed. Of those with single calls that are not kept only the head is
+ * copied (model/trace/traces.h: they are away). */
+struct fm_plain_choice {
+    bool (*keeps)(void *context, uint64_t at); /* by the place of the payload; NULL: all are */
+    void *context;
+    bool elsewhere;    /* the others can be fetched by their place in `from` */
+    uint64_t left_out; /* bytes that were not copied */
+};
+bool fm_file_copy_plain(int from, uint64_t len, int to, struct fm_plain_choice *choice);
+
+/* How many bytes of single calls a file has. */
+uint64_t fm_file_events_bytes(int from, uint64_t len);
 
 #endif

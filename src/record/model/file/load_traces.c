@@ -105,6 +105,19 @@ bool fm_load_trace_names(struct fm_loader *l, struct fm_cursor *c)
     return load_ids(l, c, true);
 }
 
+/* A block of which only the head is here: it is read as that of any other, four bytes before it. */
+static bool take_away(const struct fm_block *block, struct fm_trace_block *place)
+{
+    struct fm_cursor c = fm_cursor_over(block->data + 4, block->len - 4);
+    place->away_at = fm_cursor_varint(&c);
+    uint64_t bytes = fm_cursor_varint(&c);
+    size_t passed = (size_t)(c.at - block->data) - 4;
+    place->away_bytes = (uint32_t)bytes;
+    place->at += passed;
+    place->bytes -= (uint32_t)passed;
+    return !c.failed && bytes <= FM_BLOCK_MAX_BYTES && block->type == FM_BLOCK_TRACE_EVENTS;
+}
+
 bool fm_load_trace_block(struct fm_loader *l, const struct fm_block *block)
 {
     uint32_t number = 0;
@@ -112,12 +125,15 @@ bool fm_load_trace_block(struct fm_loader *l, const struct fm_block *block)
         return false;
     for (unsigned b = 0; b < sizeof number; b++)
         number |= (uint32_t)block->data[b] << 8 * b;
-    struct fm_trace *trace = trace_at(l, number);
+    struct fm_trace *trace = trace_at(l, number & ~FM_TRACE_AWAY);
     if (!trace)
         return false;
     struct fm_trace_block place = { .at = block->offset + FM_BLOCK_HEADER_BYTES,
                                     .bytes = block->stored,
-                                    .type = block->type };
+                                    .type = block->type,
+                                    .away = number & FM_TRACE_AWAY };
+    if (place.away && !take_away(block, &place))
+        return false;
     fm_vec_push(&trace->blocks, place);
     return true;
 }

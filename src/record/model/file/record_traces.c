@@ -42,6 +42,10 @@ static uint64_t copy_blocks(struct fm_recorder *r, const struct fm_trace *trace,
     uint64_t lost = 0;
     for (size_t i = 0; i < trace->blocks.len && !r->failed; i++) {
         const struct fm_trace_block *block = &trace->blocks.data[i];
+        if (block->away) {
+            lost++;
+            continue;
+        }
         if (block->bytes > room) {
             room = block->bytes;
             payload = fm_realloc(payload, room, 1);

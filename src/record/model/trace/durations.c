@@ -132,8 +132,9 @@ static int look(struct fm_timeline *t, struct asked_durations *a, bool only_long
     if (only_longest && found.list.len)
         qsort(found.list.data, found.list.len, sizeof *found.list.data, by_longest);
     for (size_t i = 0; i < found.list.len && !status; i++) {
-        if (only_longest && !fm_longest_wants(&a->longest, found.list.data[i].longest_ns))
-            break;
+        if (only_longest && (!fm_longest_wants(&a->longest, found.list.data[i].longest_ns) ||
+                             t->away.wanted.len > a->longest.most))
+            break; /* … or with these others will not be needed */
         status = look_through(t, a, &found.list.data[i], err);
     }
     fm_vec_release(&found.list);

@@ -11,6 +11,7 @@
 #ifndef FM_MODEL_TRACE_LANES_H
 #define FM_MODEL_TRACE_LANES_H
 
+#include "base/map.h"
 #include "record/model/trace/clock.h"
 #include "record/model/trace/events.h"
 #include "record/model/trace/levels.h"
@@ -55,8 +56,24 @@ struct fm_kept_body {
     struct fm_buffer head, body;
 };
 
+/* A block that was away and was given. */
+struct fm_given_block {
+    void *bytes;
+    size_t len;
+};
+
+/* Blocks that are away: away.c. */
+struct fm_away_blocks {
+    struct fm_map given; /* trace and block → list */
+    FM_VEC(struct fm_given_block) list;
+    struct fm_map asked; /* … → wanted */
+    FM_VEC(struct fm_wanted_block) wanted;
+    bool nowhere; /* one was needed that cannot be had */
+};
+
 struct fm_timeline {
     const struct fm_profile *p;
+    struct fm_away_blocks away;
     uint64_t start_ns, length_ns;
     FM_VEC(struct fm_lane) lanes;
     FM_VEC(struct fm_traced_lane) traced; /* by lane, as long as lanes are traced ones */
@@ -94,6 +111,14 @@ void fm_traced_release(struct fm_timeline *t);
 
 /* The body of a block, unpacked; valid until others were asked for. NULL: it cannot be read. */
 const struct fm_kept_body *fm_timeline_body(struct fm_timeline *t, uint32_t trace, uint32_t block);
+
+/* The payload of a block that is away, if it was given, or NULL: then it is wanted. */
+const struct fm_given_block *fm_timeline_given(struct fm_timeline *t, uint32_t trace,
+                                               uint32_t block);
+/* Are all events of a lane between two instants (ticks) here? Those that are not are wanted. */
+bool fm_timeline_events_here(struct fm_timeline *t, const struct fm_traced_lane *lane,
+                             uint64_t from, uint64_t to);
+void fm_away_release(struct fm_away_blocks *away);
 
 /* The head of a block, in t->payload. */
 bool fm_timeline_head(struct fm_timeline *t, uint32_t trace, uint32_t block);

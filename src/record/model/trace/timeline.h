@@ -121,6 +121,26 @@ int fm_timeline_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint
                       uint64_t cell_ns, struct fm_cells *into, struct fm_error *err);
 void fm_cells_release(struct fm_cells *cells);
 
+/* Blocks of events may be away (traces.h). Whoever needs one that can be fetched goes on without it, and it
+ * is wanted from then on, until it is given or the wishes are forgotten. */
+struct fm_wanted_block {
+    uint32_t trace, block;
+    uint32_t bytes;
+    uint64_t at; /* in the file that the recording was made of */
+};
+size_t fm_timeline_wanted(const struct fm_timeline *t, const struct fm_wanted_block **list);
+void fm_timeline_forget_wanted(struct fm_timeline *t);
+/* Give the payload of one; `bytes` is taken over, and freed with the timeline. */
+void fm_timeline_give(struct fm_timeline *t, uint32_t trace, uint32_t block, void *bytes,
+                      size_t len);
+/* Has anything that was asked for since then needed blocks that are nowhere? */
+bool fm_timeline_left_out(const struct fm_timeline *t);
+
+/* Where the blocks of events lie that touch a range. */
+typedef void fm_block_place_fn(void *context, uint64_t at, uint32_t bytes);
+void fm_timeline_blocks_between(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns,
+                                fm_block_place_fn *each, void *context);
+
 /* A range is from an instant to before another; to the end of a lane or beyond it: all of it. */
 
 /* What happens on a lane between two instants, in its order: spans begin and end, always nested. What is

@@ -39,11 +39,16 @@ const struct fm_kept_body *fm_timeline_body(struct fm_timeline *t, uint32_t trac
             return kept;
         }
     }
+    const struct fm_trace *of = &t->p->traces.list.data[trace];
+    const struct fm_given_block *given = NULL;
+    if (of->blocks.data[block].away && !(given = fm_timeline_given(t, trace, block)))
+        return NULL;
     struct fm_kept_body *kept = oldest(t);
     kept->used = 0;
     t->blocks_read++;
-    if (!read_payload(t, &t->p->traces.list.data[trace], block, SIZE_MAX) ||
-        !fm_payload_parse(&payload, t->payload.data, t->payload.len) ||
+    if ((!given && !read_payload(t, of, block, SIZE_MAX)) ||
+        !fm_payload_parse(&payload, given ? given->bytes : t->payload.data,
+                          given ? given->len : t->payload.len) ||
         !fm_payload_unpack(&payload, &kept->body)) {
         t->damaged++;
         return NULL;
@@ -261,6 +266,7 @@ void fm_traced_release(struct fm_timeline *t)
         fm_buffer_release(&t->kept[i].head);
         fm_buffer_release(&t->kept[i].body);
     }
+    fm_away_release(&t->away);
     fm_vec_release(&t->traced);
     fm_vec_release(&t->traces);
     fm_vec_release(&t->frames);

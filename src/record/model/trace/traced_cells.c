@@ -138,11 +138,14 @@ int fm_traced_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64
                                .to = fm_trace_clock_ticks(clock, to_ns) + 1 };
     int status = FM_OK;
     read.level = level_for(t, traced, cell_ns);
-    if (!read.level || events_between(traced, read.from, read.to) <= FEW_EVENTS) {
+    bool wanted = !read.level || events_between(traced, read.from, read.to) <= FEW_EVENTS;
+    bool leveled = traced->levels.list.len;
+    if (wanted && (!leveled || fm_timeline_events_here(t, traced, read.from, read.to))) {
         t->only_ends = true;
         status = fm_traced_ops.events(t, lane, from_ns, to_ns, add_span, &b, err);
         t->only_ends = false;
     } else {
+        read.level = read.level ? read.level : 1; /* the finest, until there is more */
         read_level(t, traced, &read);
         for (size_t i = 0; i < read.cells.cells.len; i++)
             add_level_cell(t, traced, &read.cells.cells.data[i], &b);

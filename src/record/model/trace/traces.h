@@ -23,12 +23,20 @@ struct fm_trace_source {
     uint32_t users;
 };
 
-/* A payload: stored as it is (its columns are packed by themselves). */
+/* A payload: stored as it is (its columns are packed by themselves). Of one that is away only the head is
+ * there, as in a page that fetches the rest when it comes into sight, or has it not at all. */
 struct fm_trace_block {
-    uint64_t at; /* in the source */
+    uint64_t
+        at; /* in the source; of a block that is away only what payload.h calls its head is there */
     uint32_t bytes;
     uint16_t type; /* capture/format.h */
+    bool away;
+    uint32_t away_bytes; /* 0: nowhere */
+    uint64_t away_at;
 };
+
+#define FM_TRACE_AWAY                                                                              \
+    0x80000000u /* in the number of the trace: varint place, varint bytes, head follow */
 
 /* A lane. */
 struct fm_trace_stream {

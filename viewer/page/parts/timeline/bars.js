@@ -1,7 +1,7 @@
 // Around the drawing of the timeline: what is in sight and what is measured, the controls, and what colours and signs mean.
 
 import { choice, el, fill, toggle } from "../dom.js";
-import { formatCount, formatTime } from "../numbers.js";
+import { formatCount, formatTime, formatValue } from "../numbers.js";
 import { rangeTitle } from "./range.js";
 
 /**
@@ -19,7 +19,7 @@ export function sightBar(bar, app, view) {
   const { lanes, lanesInAll } = scene.facts;
   const sum = (/** @type {"events" | "lost"} */ key) => lanes.reduce((a, lane) => a + lane[key], 0);
   const lost = sum("lost");
-  const key = JSON.stringify([scene.see, measured, lost, app.session.range(app.s)]);
+  const key = JSON.stringify([scene.see, measured, lost, app.session.range(app.s), app.session.blocks.bytes]);
   if (bar.dataset.key === key) return;
   bar.dataset.key = key;
   if (measured)
@@ -41,13 +41,19 @@ export function sightBar(bar, app, view) {
     whole ? null : button("Whole run", "0", () => view.lookAt(0, scene.length, false)),
     el("span", null, words.filter(Boolean).join(" · ")),
     lost ? el("span.warn", null, ` · ${formatCount(lost)} events were lost: hatched`) : null,
-    leftOut(app) ? el("span.warn", null, " · single calls are not in this page, only an overview of them: open the recording with fathom view") : null,
+    leftOut(app) ? el("span.warn", null, ` · ${leftOut(app)}`) : null,
+    app.session.blocks.bytes ? el("span", null, ` · reading ${formatValue(app.session.blocks.bytes, "bytes")}…`) : null,
     el("span.num", null, whole ? "" : `${rangeTitle(scene.see)} · ${formatTime(scene.see.to - scene.see.from)} in sight`),
   );
 }
 
-/** @param {App} app */
-const leftOut = (app) => app.session.whole(app.s).leftOut > 0;
+/** What is not in the page, in words. @param {App} app */
+function leftOut(app) {
+  const { leftOut, kept } = app.session.whole(app.s);
+  if (!leftOut) return "";
+  const rest = `${formatValue(leftOut, "bytes")} of single calls are not in this page, only an overview of them: open the recording with fathom view`;
+  return kept ? `single calls are those of ${rangeTitle(kept)}; ${rest}` : rest;
+}
 
 /** @param {App} app @param {TimelineView} view */
 export function timelineTools(app, view) {

@@ -32,7 +32,7 @@ export function drawnTimeline(view) {
     tracks: scene.tracks.map((t) => ({ kind: t.kind, lane: t.lane, title: t.title, top: area.top + t.top - view.scrollTop + RULER, height: t.height, strips: t.strips, shut: t.shut, rows: t.rows, deeper: t.deeper, noteFrom: area.left + t.noteFrom, noteTo: area.left + t.noteTo })),
     flows: scene.flows(), tasks: [...scene.taskRows.values()].map((of) => ({ rows: of.rows, omitted: of.omitted, brief: of.brief, tasks: of.of.size })),
     lanes: scene.facts.lanes, frameMs: view.frameMs, count: scene.boxes, bar: view.bar.innerText,
-    legend: view.legend.innerText, said: view.live.textContent,
+    fetched: app.session.blocks.fetched, waiting: app.session.blocks.flying.size, legend: view.legend.innerText, said: view.live.textContent,
     curves: scene.tracks.filter((t) => t.kind === "counter" || t.kind === "memory").map((t) => ({ name: t.title, curves: scene.curves(t) })),
   };
 }

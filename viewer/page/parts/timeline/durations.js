@@ -3,7 +3,7 @@
 
 import { el } from "../dom.js";
 import { formatCount, formatTime } from "../numbers.js";
-import { formatInstant } from "./range.js";
+import { formatInstant, rangeTitle } from "./range.js";
 import { spanWords } from "./tips.js";
 
 /**
@@ -22,35 +22,27 @@ const asked = { func: -1, many: -1 };
 /** @param {App} app @returns {Node | null} */
 export function durationsOf(app) {
   const { session, s } = app;
-  const timeline = session.timeline(s);
-  const traced = timeline?.lanes.filter((lane) => !lane.sampled) ?? [];
-  if (!traced.length || s.f <= 0 || session.isCompared(s) || session.whole(s).leftOut) return null;
+  const traced = session.timeline(s)?.lanes.filter((lane) => !lane.sampled) ?? [];
+  const range = session.known(s);
+  if (!traced.length || s.f <= 0 || session.isCompared(s) || !range) return null;
   const events = traced.reduce((a, lane) => a + lane.events, 0);
-  if (events > AT_ONCE && asked.func !== s.f)
-    return el(
-      "section.durations",
-      null,
-      el(
-        "button.button",
-        { type: "button", onclick: () => { asked.func = s.f; app.frame(); } },
-        "How long its calls take",
-      ),
-    );
+  const counted = events <= AT_ONCE || asked.func === s.f;
   const many = asked.many === s.f;
-  const found = session.durations(s, s.f, many ? MANY : FEW);
-  if (!found.calls) return null;
-  const range = session.range(s);
+  // The slowest are found by what blocks tell of themselves; to count all of them all must be read.
+  const found = session.durations(s, s.f, many ? MANY : FEW, !counted);
+  if (!found) return el("section.durations", null, el("p.soft", null, "Reading its calls…"));
+  if (!found.longest.length) return null;
+  const part = session.range(s) ? ", in this range" : session.whole(s).leftOut ? `, in ${rangeTitle(range)}` : "";
+  const ask = (/** @type {string} */ text, /** @type {"func" | "many"} */ what) =>
+    el("button.button", { type: "button", onclick: () => { asked[what] = s.f; app.frame(); } }, text);
   return el(
     "section.durations",
     null,
-    el("h3", null, `How long its calls take${range ? ", in this range" : ""}`),
-    bars(found),
-    el("p.soft", null, summaryWords(found)),
+    el("h3", null, `How long its calls take${part}`),
+    ...(counted ? [bars(found), el("p.soft", null, summaryWords(found))] : [ask("Count all of them", "func")]),
     el("h3", null, "Slowest calls"),
     slowest(app, found),
-    !many && found.calls > FEW
-      ? el("button.button", { type: "button", onclick: () => { asked.many = s.f; app.frame(); } }, `Show ${formatCount(Math.min(MANY, found.calls))}`)
-      : null,
+    !many && found.longest.length >= FEW ? ask("Show more", "many") : null,
   );
 }
 

@@ -175,21 +175,22 @@ export function paintMarks(paper, track, marks, strips) {
 }
 
 /** Tasks: boxes are their steps, a line is the time between them. @param {Paper} paper @param {Track} track
- * @param {TimelineMark[]} steps @param {(step: TimelineMark) => number} rowOf -1: it has none */
-export function paintTasks(paper, track, steps, rowOf) {
+ * @param {TimelineMark[]} steps @param {(step: TimelineMark) => number} rowOf -1: it has none
+ * @param {{row: number, begin: number, end: number, name: string}[]} lives of tasks that can be told apart */
+export function paintTasks(paper, track, steps, rowOf, lives) {
   const { p, x, width, offset, palette } = paper;
   const colors = modulePalette(palette.dark);
-  /** @type {Map<number, number>} */
-  const ended = new Map();
+  const colorOf = (/** @type {string} */ name) => colors[hash(name) % (colors.length - 1)];
+  for (const { row, begin, end, name } of lives) {
+    const [a, b] = [Math.max(0, x(begin)), Math.min(width, x(end))];
+    if (b > a) p.rect(a, track.top - offset + HEAD + row * STRIP + STRIP / 2 - 1.5, b - a, 1.5, colorOf(name));
+  }
   for (const step of steps) {
     const row = rowOf(step);
     if (row < 0) continue;
     const y = track.top - offset + HEAD + row * STRIP;
     const [a, b] = [Math.max(0, x(step.begin)), Math.min(width, x(step.end))];
-    const color = step.value ? colors[hash(step.name) % (colors.length - 1)] : palette.colors["ink-faint"];
-    const before = ended.get(step.value);
-    if (step.value && before !== undefined && a > before) p.rect(before, y + STRIP / 2 - 1.5, a - before, 1.5, color);
-    ended.set(step.value, b);
+    const color = step.value ? colorOf(step.name) : palette.colors["ink-faint"];
     p.rect(a, y, Math.max(1.2, b - a - (b - a > 3 ? 0.7 : 0)), STRIP - 2, color, b - a > 6 ? 3 : 0);
     const text = fitText(visible(shorten(step.name, 200)), b - a - 7, FONT);
     if (text) p.text(text, a + 4, y + STRIP / 2 - 1, readableOn(color, palette.dark), FONT);

@@ -7,7 +7,7 @@
  */
 
 export const LEFT_OUT =
-  "Single calls are not in this page, so they cannot be counted or searched here. `fathom view` of the recording has them.";
+  "Single calls of that time are not in this page, so they cannot be counted or searched here. `fathom view` of the recording has them.";
 
 const KEPT = 3;
 /** What a stretch of time has of its own; everything else is that of the whole recording. */
@@ -24,6 +24,8 @@ export class Ranges {
     this.made = new Map();
     /** Which range could not be made, and why. */
     this.trouble = { key: "", text: "" };
+    /** Which range is made when single calls have come. */
+    this.waits = { key: "", version: -1 };
   }
 
   /** The stretch that is chosen, as a recording; null: all of it is shown. @param {PageState} s
@@ -34,9 +36,10 @@ export class Ranges {
     if (!range) return null;
     const whole = session.whole(s);
     const key = `${whole.id} ${range.from} ${range.to}`;
-    if (this.trouble.key === key) return null;
+    if (this.trouble.key === key || (this.waits.key === key && this.waits.version === session.blocks.version)) return null;
     try {
-      const known = this.made.get(key) ?? this.make(whole, range);
+      const known = this.made.get(key) ?? this.make(whole, range, key);
+      if (!known) return null;
       this.made.delete(key);
       this.made.set(key, known);
       return known;
@@ -47,9 +50,9 @@ export class Ranges {
     }
   }
 
-  /** @param {import('../../session.js').OpenRecording} whole @param {import('./range.js').Range} range */
-  make(whole, range) {
-    const { engine } = this.session;
+  /** @param {import('../../session.js').OpenRecording} whole @param {import('./range.js').Range} range @param {string} name */
+  make(whole, range, name) {
+    const { engine, blocks } = this.session;
     for (const [key, { id }] of this.made) {
       if (this.made.size < KEPT) break;
       this.made.delete(key);
@@ -57,6 +60,11 @@ export class Ranges {
       engine.close(id);
     }
     const id = engine.range(whole.id, range.from, range.to);
+    if (blocks.missing(whole)) {
+      engine.close(id);
+      this.waits = { key: name, version: blocks.version };
+      return null;
+    }
     const own = engine.summary(id);
     const summary = { ...whole.summary, ...Object.fromEntries(OWN.map((name) => [name, own[name]])), scopeOptions: undefined };
     this.session.learnFunctions();

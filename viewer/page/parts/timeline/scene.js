@@ -37,7 +37,7 @@ export class Scene {
     this.taskRows = new Map();
     /** @type {Range} */
     this.see = { from: 0, to: 1 };
-    /** By lane: what was asked, and the answer. @type {Map<number, {key: string, cells: Cells}>} */
+    /** By lane: what was asked, and the answer; `since`: with more to come since then. @type {Map<number, {key: string, since: number, cells: Cells}>} */
     this.lanes = new Map();
     /** @type {TimelineMark[]} */
     this.marks = [];
@@ -137,9 +137,12 @@ export class Scene {
     const cell = Math.max(1, this.pixel);
     const key = `${id} ${from} ${to} ${this.width}`;
     for (const track of this.tracks) {
-      if (track.lane < 0 || this.lanes.get(track.lane)?.key === key) continue;
+      const known = track.lane < 0 ? null : this.lanes.get(track.lane);
+      if (track.lane < 0 || (known?.key === key && (known.since < 0 || known.since === session.blocks.version))) continue;
       if (track.top + RULER > scrollTop + this.height || track.top + track.height + RULER < scrollTop) continue;
-      this.lanes.set(track.lane, { key, cells: session.engine.cells(id, track.lane, from, to, cell) });
+      const cells = session.engine.cells(id, track.lane, from, to, cell);
+      const since = session.blocks.missing(session.whole(s)) ? session.blocks.version : -1;
+      this.lanes.set(track.lane, { key, since, cells });
     }
     if (this.marksKey !== key) {
       this.marksKey = key;
@@ -189,7 +192,7 @@ export class Scene {
           paintLostCells(paper, track, cells);
         }
         paintMarks(paper, track, marks, this.stripsOf(track, marks));
-      } else if (track.kind === "tasks") paintTasks(paper, track, this.tasks(track), (mark) => this.taskRow(mark));
+      } else if (track.kind === "tasks") paintTasks(paper, track, this.tasks(track), (mark) => this.taskRow(mark), this.lives(track));
       else if (track.kind !== "process") paintCurves(paper, track, this.curves(track));
       paintHead(paper, track);
     }
@@ -210,6 +213,17 @@ export class Scene {
     if (!mark.value) return 0;
     const at = rows.of.get(mark.value)?.row;
     return at === undefined ? -1 : at + (rows.brief ? 1 : 0);
+  }
+
+  /** Tasks of a process in sight that are long enough to be seen. @param {Track} track */
+  lives({ process }) {
+    const rows = this.taskRows.get(process);
+    const { from, to } = this.see;
+    const lives = [];
+    for (const { row, task } of rows?.of.values() ?? [])
+      if (task.created < to && task.done > from && task.done - task.created >= this.pixel)
+        lives.push({ row: row + (rows?.brief ? 1 : 0), begin: task.created, end: task.done, name: task.name });
+    return lives;
   }
 
   /** Where a task is drawn; -1: nowhere. @param {number} process @param {number} task */
