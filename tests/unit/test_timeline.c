@@ -423,7 +423,7 @@ static void test_marks(void **state)
     fm_vec_release(&marks.list);
     size_t count;
     fm_trace_pack_nodes(s.pack, &count);
-    assert_int_equal(count, 4); /* root, f1, f2, f3: regions are no contexts */
+    assert_int_equal(count, 6); /* root, f1, f2, f3, n4, n5: collections are no contexts */
     free(w);
     stage_free(&s);
 }

@@ -54,7 +54,10 @@ static inline void trace_nodes(struct fm_profile *p, const struct fm_trace_pack 
             of[i] = p->threads.data[trace->streams.data[nodes[i].thread].thread].root;
             continue;
         }
-        of[i] = fm_profile_node(p, of[nodes[i].parent], trace->functions.data[nodes[i].func]);
+        uint32_t id = nodes[i].func & ~FM_TRACE_NODE_REGION;
+        bool region = nodes[i].func & FM_TRACE_NODE_REGION;
+        of[i] = fm_profile_node(p, of[nodes[i].parent],
+                                region ? trace->regions.data[id] : trace->functions.data[id]);
         fm_profile_add(p, FM_METRIC_CALLS, of[i], (int64_t)nodes[i].calls);
         fm_profile_add(p, FM_METRIC_RESUMES, of[i], (int64_t)nodes[i].resumes);
         int64_t total = (int64_t)fm_trace_pack_length_ns(pack, nodes[i].total_ticks);

@@ -216,10 +216,10 @@ struct fm_live_visit {
     uint32_t tid;   /* of the thread that began it */
     uint32_t meter; /* number of that of the thread it runs in */
     uint32_t level; /* regions around it */
-    uint32_t reserved;
+    uint32_t node;  /* its context in the tree of calls while it runs; 0: none */
     uint64_t order; /* of two that run in one thread, the one with the higher went on later */
     uint64_t begin_ticks, end_ticks;
-    uint64_t suspended_ticks, since_ticks; /* waited in all; waits since */
+    uint64_t suspended_ticks, since_ticks; /* waited in all; waits since, or (`node`) runs since */
     /* Of memory. The meter when it began, or went on; what was before that; and the highest that the
      * meter stood until the next region began or went on in the thread, and above its begin before. */
     uint64_t allocated, freed, had_allocated, had_freed;
@@ -289,6 +289,7 @@ enum fm_live_function_flags {
     FM_LIVE_FUNCTION_GENERATOR = 2,
     FM_LIVE_FUNCTION_COROUTINE = 4,
     FM_LIVE_FUNCTION_ASYNC_GENERATOR = 8,
+    FM_LIVE_FUNCTION_REGION = 16, /* of the program (fathom.region): name alone, as C functions */
 };
 
 #endif

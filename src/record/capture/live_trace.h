@@ -82,7 +82,8 @@ enum fm_trace_escape {
     FM_TRACE_FORK = 23,   /* u32 pid of the child, or 0: the child's store says who its parent is */
     FM_TRACE_RESUMED_AFTER =
         24, /* u16, u32 or u64 units (n is 1, 2 or 4): so long had the generator
-                                    waited that goes on with the next record, CALL or THROW */
+                                    waited that goes on with the next record, CALL, THROW or
+                                    REGION_BEGIN */
     FM_TRACE_ESCAPE_COUNT,
 };
 

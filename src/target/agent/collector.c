@@ -8,6 +8,7 @@
 #include "target/agent/functions.h"
 #include "target/agent/hooks/hooks.h"
 #include "target/agent/lines/lines.h"
+#include "target/agent/regions/region_nodes.h"
 #include "target/agent/sources.h"
 #include "target/agent/start.h"
 #include "target/agent/threads.h"
@@ -383,6 +384,21 @@ struct fm_live_node *fm_collector_child(struct fm_collector *c, struct fm_agent_
     return node;
 }
 
+/* The innermost call ends, in a region or not. */
+static void end_call(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now)
+{
+    const struct fm_func *f = (const struct fm_func *)(uintptr_t)t->top->func;
+    struct fm_region_visit *taken = NULL;
+    if (t->top->key & FM_KEY_IN_REGION && f->flags & FM_LIVE_FUNCTION_C)
+        taken = fm_region_nodes_take(t, now);
+    fm_region_nodes_close(t, now);
+    if (c->lines_on)
+        fm_line_leave(t, now);
+    fm_pop(t, now);
+    if (taken)
+        fm_region_nodes_go_on(c, t, taken);
+}
+
 void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_agent_thread *t,
                                   const void *key, uint64_t now)
 {
@@ -394,7 +410,7 @@ void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_agent_thread
     }
     if (frame == t->base)
         return; /* entered before recording began: not ours to count */
-    while (frame > t->base && frame->key != (uintptr_t)key)
+    while (frame > t->base && fm_frame_key(frame) != (uintptr_t)key)
         frame--;
     if (frame == t->base) {
         c->store.header->lost[FM_LIVE_LOST_EVENTS]++;
@@ -403,9 +419,7 @@ void fm_collector_leave_unmatched(struct fm_collector *c, struct fm_agent_thread
     /* Calls above it ended without telling: close them now. */
     while (t->top >= frame) {
         c->store.header->lost[FM_LIVE_LOST_EVENTS] += t->top > frame;
-        if (c->lines_on)
-            fm_line_leave(t, now);
-        fm_pop(t, now);
+        end_call(c, t, now);
     }
 }
 
@@ -445,6 +459,8 @@ struct fm_pause *fm_pause_find_or_make(struct fm_collector *c, const void *frame
 void fm_yield(struct fm_collector *c, struct fm_agent_thread *t, const void *key, const void *frame,
               uint64_t now)
 {
+    if (fm_frame_key(t->top) == (uintptr_t)key)
+        fm_region_nodes_close(t, now);
     struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)t->top->node;
     uint64_t func = t->top->func;
     struct fm_live_line *line = NULL;

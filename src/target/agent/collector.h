@@ -39,6 +39,8 @@
 #include "target/agent/table.h"
 #include "target/agent/trace/chunks.h"
 
+#define FM_KEY_IN_REGION 1u /* tag of a frame's key: see regions/region_nodes.h */
+
 #define FM_SLOTS 3 /* collectors that may run at the same time */
 
 /* A function as one collector knows it: Python code by content, C functions by definition. Never
@@ -78,6 +80,7 @@ struct fm_agent_thread {
     size_t lines_cap;
     struct fm_heap_meter *meter; /* of the heap library; NULL: memory of lines is not recorded */
     struct fm_heap_meter last_meter; /* … as it was when the thread ended */
+    struct fm_region_visit *regions; /* that have a node on the stack; regions/region_nodes.h */
     struct fm_agent_table abroad;    /* line record → activations counted here, see lines.h */
     uintptr_t abroad_open;           /* their sum */
     /* The lock, from here on. */
@@ -226,6 +229,12 @@ void fm_collector_lost_call(struct fm_collector *c);
  * one beyond the lid. */
 struct fm_agent_thread *fm_thread_attach(struct fm_collector *c);
 bool fm_thread_grow(struct fm_collector *c, struct fm_agent_thread *t);
+
+/* What the end of that call will name. */
+static inline uintptr_t fm_frame_key(const struct fm_live_frame *frame)
+{
+    return (uintptr_t)frame->key & ~(uintptr_t)FM_KEY_IN_REGION;
+}
 
 /* How many calls are open on a thread. */
 static inline ptrdiff_t fm_thread_depth(const struct fm_agent_thread *t)

@@ -111,7 +111,7 @@ void fm_fork_reopen_calls(struct fm_collector *c, struct fm_agent_thread *t)
             fm_trace_reopen(c, t, call->func, key);
             continue;
         }
-        if (fm_push(c, t, call->func, call->key))
+        if (fm_push(c, t, call->func, key))
             fm_opened(t, now);
     }
     PyMem_RawFree(code);

@@ -299,6 +299,19 @@ struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,
     return f;
 }
 
+struct fm_func *fm_function_of_region(struct fm_collector *c, const char *name, size_t len)
+{
+    char *copy = fm_agent_alloc(len + 1);
+    struct fm_func *f = copy ? new_func(c) : NULL;
+    if (!f)
+        return NULL;
+    memcpy(copy, name, len);
+    f->flags = FM_LIVE_FUNCTION_REGION;
+    f->name = copy;
+    f->lines_known = true;
+    return f;
+}
+
 static bool define_c(struct fm_collector *c, struct fm_func *f, uint32_t id)
 {
     struct fm_store_text texts[3] = { { f->name, strlen(f->name) }, { "", 0 }, { "", 0 } };
@@ -315,8 +328,8 @@ bool fm_function_define(struct fm_collector *c, struct fm_func *f, const void *k
 {
     struct fm_raised raised = fm_python_put_aside();
     uint32_t id = c->next_func;
-    bool ok = f->flags & FM_LIVE_FUNCTION_C ? define_c(c, f, id)
-                                            : define_code(c, f, (PyCodeObject *)key, id);
+    bool named = f->flags & (FM_LIVE_FUNCTION_C | FM_LIVE_FUNCTION_REGION);
+    bool ok = named ? define_c(c, f, id) : define_code(c, f, (PyCodeObject *)key, id);
     fm_python_put_back(raised);
     if (ok) {
         f->id = id;

@@ -44,6 +44,9 @@ struct fm_func *fm_function_of_new_code(struct fm_collector *c, PyCodeObject *co
 struct fm_func *fm_function_of_new_c(struct fm_collector *c, PyObject *callable,
                                      const PyMethodDef *def);
 
+/* A region of that name, as a function; NULL without memory. Each call makes another. */
+struct fm_func *fm_function_of_region(struct fm_collector *c, const char *name, size_t len);
+
 /* Called when a function of id 0 is about to become a node. */
 bool fm_function_define(struct fm_collector *c, struct fm_func *f, const void *key);
 

@@ -12,6 +12,7 @@
 #include "target/agent/functions.h"
 #include "target/agent/lines/lines.h"
 #include "target/agent/regions/alone.h"
+#include "target/agent/regions/region_nodes.h"
 #include "target/agent/start.h"
 #include "target/agent/trace/trace.h"
 
@@ -57,10 +58,12 @@ static void close_calls(struct fm_collector *c, struct fm_agent_thread *t, uint6
         t->top = t->base;
     }
     while (t->top > t->base) {
+        fm_region_nodes_close(t, now);
         if (c->lines_on)
             fm_line_leave(t, now);
         fm_pop(t, now);
     }
+    fm_region_nodes_close(t, now);
     t->live->last_ticks = now;
     t->live->end_ticks = 0;
 }

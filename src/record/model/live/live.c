@@ -213,8 +213,48 @@ static void read_resumed(struct fm_live_loader *l, const struct fm_live_piece *c
 
 /* ---- open calls ---- */
 
-static void credit_frames(struct fm_live_loader *l, const struct fm_live_piece *stack,
-                          uint64_t depth, uint64_t end_ticks)
+/* Since when an open region has been in the tree, by its node (target/agent/regions/region_nodes.h). */
+struct open_regions {
+    struct fm_map of_node; /* → place */
+    FM_VEC(uint64_t) since;
+};
+
+static void find_open_regions(struct fm_live_loader *l, struct open_regions *open)
+{
+    struct fm_live_visit visit;
+    for (size_t i = 0; i < l->chunks.all.len; i++) {
+        const struct fm_live_piece *chunk = &l->chunks.all.data[i];
+        for (uint32_t at = 0; chunk->kind == FM_LIVE_VISITS && chunk->used - at >= sizeof visit;
+             at += sizeof visit) {
+            memcpy(&visit, chunk->payload + at, sizeof visit);
+            if (visit.state != FM_LIVE_VISIT_RUNS || !visit.node)
+                continue;
+            uint32_t node = fm_renumber_get(&l->nodes, visit.node);
+            fm_map_at(&open->of_node, node, (uint32_t)open->since.len, NULL);
+            fm_vec_push(&open->since, visit.since_ticks);
+        }
+    }
+}
+
+/* A call that is in regions stands for the innermost of them: they are credited from when they were entered, or (one inside
+ * itself) the call was. The context of the call itself. */
+static uint32_t credit_regions(struct fm_live_loader *l, const struct open_regions *open,
+                               uint32_t node, uint64_t enter, uint64_t end)
+{
+    while (l->p->nodes.data[node].parent != FM_NONE &&
+           l->p->functions.data[l->p->nodes.data[node].func].kind == FM_FUNCTION_REGION) {
+        const uint32_t *known = fm_map_find(&open->of_node, node);
+        uint64_t since = known ? open->since.data[*known] : enter;
+        since = since > enter ? since : enter;
+        if (end > since)
+            fm_profile_add(l->p, FM_METRIC_TOTAL, node, fm_live_ticks_ns(l, end - since));
+        node = l->p->nodes.data[node].parent;
+    }
+    return node;
+}
+
+static void credit_frames(struct fm_live_loader *l, const struct open_regions *open,
+                          const struct fm_live_piece *stack, uint64_t depth, uint64_t end_ticks)
 {
     /* A program's own timer need not be on the scale of the clock that gave the start. */
     uint64_t last_enter = l->end_ticks < l->header.start_ticks ? 0 : l->header.start_ticks;
@@ -230,6 +270,8 @@ static void credit_frames(struct fm_live_loader *l, const struct fm_live_piece *
             l->broken_records++;
             return;
         }
+        uint64_t enter = frame.enter_ticks > last_enter ? frame.enter_ticks : last_enter;
+        node = credit_regions(l, open, node, enter, end_ticks);
         if (l->p->nodes.data[node].parent == FM_NONE) {
             depth += i == 0; /* the thread itself lies below its open calls, not counted */
             continue;
@@ -249,6 +291,8 @@ static void credit_frames(struct fm_live_loader *l, const struct fm_live_piece *
 static void credit_open_calls(struct fm_live_loader *l)
 {
     struct fm_map stacks = { 0 };
+    struct open_regions open = { 0 };
+    find_open_regions(l, &open);
     for (size_t i = 0; i < l->chunks.all.len; i++)
         if (l->chunks.all.data[i].kind == FM_LIVE_STACK)
             fm_map_at(&stacks, l->chunks.all.data[i].first_id, (uint32_t)i, NULL);
@@ -258,11 +302,14 @@ static void credit_open_calls(struct fm_live_loader *l)
         if (!live->depth)
             continue;
         if (stack)
-            credit_frames(l, &l->chunks.all.data[*stack], live->depth, end_of_thread(l, live));
+            credit_frames(l, &open, &l->chunks.all.data[*stack], live->depth,
+                          end_of_thread(l, live));
         else
             l->broken_records++;
     }
     fm_map_release(&stacks);
+    fm_map_release(&open.of_node);
+    fm_vec_release(&open.since);
 }
 
 /* A thread's root has the time of the calls below it. */

@@ -23,8 +23,9 @@ static void define_function(struct fm_live_loader *l, struct fm_cursor *c)
     uint64_t id = fm_cursor_varint(c);
     uint64_t flags = fm_cursor_varint(c);
     uint64_t line = fm_cursor_varint(c);
-    struct fm_function f = { .kind =
-                                 flags & FM_LIVE_FUNCTION_C ? FM_FUNCTION_C : FM_FUNCTION_PYTHON };
+    struct fm_function f = { .kind = flags & FM_LIVE_FUNCTION_REGION ? FM_FUNCTION_REGION
+                                     : flags & FM_LIVE_FUNCTION_C    ? FM_FUNCTION_C
+                                                                     : FM_FUNCTION_PYTHON };
     f.name = read_string(l, c);
     f.qualname = read_string(l, c);
     f.file = read_string(l, c);

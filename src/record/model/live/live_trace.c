@@ -37,6 +37,9 @@ static uint32_t thread_of(struct fm_live_loader *l, const struct fm_trace_pack *
 
 static uint32_t function_of(struct fm_live_loader *l, uint32_t id)
 {
+    uint32_t name = id & ~FM_TRACE_NODE_REGION;
+    if (id & FM_TRACE_NODE_REGION && name < l->names.len && l->names.data[name] != FM_NONE)
+        return fm_trace_region_function(l->p, l->names.data[name]);
     uint32_t func = id < l->functions.len ? l->functions.data[id] : FM_NONE;
     if (func != FM_NONE)
         return func;

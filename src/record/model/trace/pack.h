@@ -64,9 +64,11 @@ void fm_trace_pack_end(struct fm_trace_pack *pack, uint64_t end_ticks);
 /* ---- what is known so far ---- */
 
 /* A function under its caller. Parents come before their children; that of a root is UINT32_MAX. */
+#define FM_TRACE_NODE_REGION 0x80000000u /* beyond ids of functions */
+
 struct fm_trace_node {
     uint32_t parent;
-    uint32_t func;             /* local id; 0 of a root */
+    uint32_t func;             /* local id; 0 of a root; FM_TRACE_NODE_REGION + name: of a region */
     uint32_t thread;           /* index into the threads below */
     uint32_t last_child, next; /* guesses, the packer's own */
     uint64_t calls, resumes;

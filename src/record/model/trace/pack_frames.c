@@ -2,8 +2,8 @@
  * What is open on a thread, and the tree of calls that follows from it; see pack.h, packing.h.
  *
  * The tree is that of --calls: a node is a function below its caller, an entry is counted when it
- * begins (a generator that goes on is a resume), its time is added when it ends. Regions and collections
- * are spans and no nodes: calls in them are below the call around them.
+ * begins (a generator that goes on is a resume), its time is added when it ends. So are regions, below the
+ * call or region that they are in. Collections are spans and no nodes: calls in them are below the call around them.
  */
 #include "record/model/trace/packing.h"
 #include "record/model/trace/timeline.h"
@@ -122,8 +122,24 @@ static void count_entry(struct fm_trace_pack *pack, struct fm_stream *s,
     }
 }
 
-/* A region or a collection: it has no context of its own. */
-static void enter_other(struct fm_trace_pack *pack, struct fm_pack_frame *frame, uint32_t parent)
+/* A region; one of a generator that went on is no new entry. */
+static void enter_region(struct fm_trace_pack *pack, const struct fm_stream *s,
+                         struct fm_pack_frame *frame, uint32_t parent, uint32_t name)
+{
+    uint32_t child = child_of(pack, parent, FM_TRACE_NODE_REGION | name);
+    if (child == FM_NONE)
+        return;
+    struct fm_trace_node *node = &pack->nodes.data[child];
+    node->calls += !s->suspended;
+    node->resumes += s->suspended != 0;
+    node->suspended_ticks += s->suspended;
+    frame->node = child;
+    frame->flags &= ~(uint32_t)FM_FRAME_NO_NODE;
+}
+
+/* A region or a collection, which has no context of its own. */
+static void enter_other(struct fm_trace_pack *pack, const struct fm_stream *s,
+                        struct fm_pack_frame *frame, uint32_t parent)
 {
     uint32_t id = fm_event_id(frame->code), name = id & 1 ? 0 : id / 2;
     frame->node = parent;
@@ -133,6 +149,8 @@ static void enter_other(struct fm_trace_pack *pack, struct fm_pack_frame *frame,
     while (pack->region_names.len <= name)
         fm_vec_push(&pack->region_names, 0);
     pack->region_names.data[name] = 1;
+    if (name)
+        enter_region(pack, s, frame, parent, name);
 }
 
 void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code, uint64_t ticks,
@@ -159,7 +177,7 @@ void fm_pack_begin(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t cod
     }
     frame->entered = entered_at(s, frame, ticks);
     if (how == FM_EVENT_OTHER)
-        enter_other(pack, frame, parent);
+        enter_other(pack, s, frame, parent);
     else
         count_entry(pack, s, frame, parent);
     s->frames.len++;

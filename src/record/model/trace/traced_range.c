@@ -18,7 +18,7 @@ static void begin(struct range *r, const struct fm_time_span *span)
 {
     struct fm_profile *p = r->tree.p;
     uint32_t parent = r->stack.len ? r->stack.data[r->stack.len - 1] : r->root;
-    bool is_call = !(span->flags & FM_SPAN_REGION);
+    bool is_call = !(span->flags & FM_SPAN_COLLECTION); /* or a region */
     uint32_t node = is_call ? fm_tree_child(&r->tree, parent, span->func) : parent;
     fm_vec_push(&r->stack, node);
     if (!is_call || span->begin_ns < r->from_ns || span->flags & FM_SPAN_BEGAN_BEFORE)
@@ -34,7 +34,7 @@ static void end(struct range *r, const struct fm_time_span *span)
     uint32_t node = r->stack.data[--r->stack.len];
     uint64_t begin_ns = span->begin_ns > r->from_ns ? span->begin_ns : r->from_ns;
     int64_t ns = span->end_ns > begin_ns ? (int64_t)(span->end_ns - begin_ns) : 0;
-    if (span->flags & FM_SPAN_REGION)
+    if (span->flags & FM_SPAN_COLLECTION)
         return;
     fm_profile_add(p, FM_METRIC_TOTAL, node, ns);
     if (p->nodes.data[node].parent == r->root)

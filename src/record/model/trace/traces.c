@@ -30,7 +30,7 @@ void fm_traces_release(struct fm_traces *traces)
     fm_vec_release(&traces->list);
 }
 
-static uint32_t region_function(struct fm_profile *p, uint32_t name)
+uint32_t fm_trace_region_function(struct fm_profile *p, uint32_t name)
 {
     struct fm_function f = { .kind = FM_FUNCTION_REGION, .name = name, .qualname = name };
     return fm_profile_function(p, &f);
@@ -45,7 +45,7 @@ void fm_trace_add_regions(struct fm_profile *p, struct fm_trace *trace, const ui
         if (!id)
             name = fm_profile_string(p, "garbage collection");
         fm_vec_push(&trace->regions,
-                    is_region[id] && name != FM_NONE ? region_function(p, name) : FM_NONE);
+                    is_region[id] && name != FM_NONE ? fm_trace_region_function(p, name) : FM_NONE);
     }
 }
 

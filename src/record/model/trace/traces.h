@@ -65,9 +65,12 @@ struct fm_traces {
 
 void fm_trace_release(struct fm_trace *trace);
 
+struct fm_profile;
+/* The region of that name (string id), as a function. */
+uint32_t fm_trace_region_function(struct fm_profile *p, uint32_t name);
+
 /* Functions for the regions whose names a trace has: to be called when a packer is done, with the names
  * that were used for regions (fm_trace_pack_region_names) and once the names are filled in. */
-struct fm_profile;
 void fm_trace_add_regions(struct fm_profile *p, struct fm_trace *trace, const uint8_t *is_region,
                           size_t count);
 

@@ -237,7 +237,7 @@ static void tell_regions(_PyInterpreterFrame *frame, int what)
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)self;
-    if (source.generators)
+    if (source.generators && what == PyTrace_RETURN)
         tell_regions(frame->f_frame, what);
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
@@ -249,6 +249,8 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         else
             on_c_event(c, what, arg, now);
     }
+    if (source.generators && what == PyTrace_CALL) /* it is in them once it runs */
+        tell_regions(frame->f_frame, what);
     if (what == PyTrace_C_RETURN &&
         PyInterpreterState_ThreadHead(source.interpreter) != source.newest_thread)
         cover_threads();
@@ -311,7 +313,7 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
         struct fm_agent_thread *t = c->lines_on ? fm_collector_thread(c) : NULL;
-        if (!t || t->top->key != (uintptr_t)code)
+        if (!t || fm_frame_key(t->top) != (uintptr_t)code)
             continue;
         uint64_t now = fm_collector_now(c);
         struct fm_func *f = (struct fm_func *)(uintptr_t)t->top->func;

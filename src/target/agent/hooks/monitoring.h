@@ -10,6 +10,7 @@
 
 #include "target/agent/functions.h"
 #include "target/agent/hooks/hooks.h"
+#include "target/agent/regions/region_type.h"
 
 #if FM_HAS_MONITORING
 
@@ -79,20 +80,32 @@ PyObject *fm_monitoring_resume(PyObject *self, PyObject *const *args, size_t nar
 PyObject *fm_monitoring_yield(PyObject *self, PyObject *const *args, size_t nargs,
                               PyObject *kwnames);
 
+/* Entering and leaving a region is no call: the region would be inside of it, and not in its function. */
+static inline bool fm_is_region_method(const PyMethodDef *def)
+{
+#if FM_WITH_BINDS
+    (void)def;
+    return false;
+#else
+    return (uintptr_t)def - (uintptr_t)fm_region_methods < 2 * sizeof *def;
+#endif
+}
+
 /* The method definition behind a callable that is a C function as cProfile counts them: a builtin
  * function or method, or a method descriptor called with an object of its type. Else NULL. */
 static inline const PyMethodDef *fm_c_definition(const struct fm_collector *c, PyObject *callable,
                                                  PyObject *first_argument)
 {
     PyTypeObject *type = Py_TYPE(callable);
-    if (type == &PyCFunction_Type || type == &PyCMethod_Type)
-        return ((PyCFunctionObject *)callable)->m_ml;
-    if (type == &PyMethodDescr_Type && first_argument != c->hooks->missing) {
+    const PyMethodDef *def = NULL;
+    if (type == &PyCFunction_Type || type == &PyCMethod_Type) {
+        def = ((PyCFunctionObject *)callable)->m_ml;
+    } else if (type == &PyMethodDescr_Type && first_argument != c->hooks->missing) {
         PyMethodDescrObject *descriptor = (PyMethodDescrObject *)callable;
         if (PyObject_TypeCheck(first_argument, descriptor->d_common.d_type))
-            return descriptor->d_method;
+            def = descriptor->d_method;
     }
-    return NULL;
+    return fm_is_region_method(def) ? NULL : def;
 }
 
 #endif

@@ -46,7 +46,7 @@ static PyObject *lines_line(PyObject *self, PyObject *const *args, size_t nargs,
         Py_RETURN_NONE;
     uint64_t now = fm_collector_now(c);
     struct fm_agent_thread *t = fm_collector_thread(c);
-    if (!t || t->top->key != (uintptr_t)args[0])
+    if (!t || fm_frame_key(t->top) != (uintptr_t)args[0])
         Py_RETURN_NONE; /* it began before we listened, or we do not now */
     struct fm_func *f = (struct fm_func *)(uintptr_t)t->top->func;
     if (f->lines)
@@ -72,7 +72,7 @@ static PyObject *lines_return(PyObject *self, PyObject *const *args, size_t narg
     uint64_t now = fm_collector_now(c);
     struct fm_agent_thread *t = fm_collector_thread(c);
     /* Without --calls, unwinding is told of functions that were never entered here, too. */
-    if (t && (c->calls || t->top->key == (uintptr_t)args[0] || is_beyond(c, t, args[0])))
+    if (t && (c->calls || fm_frame_key(t->top) == (uintptr_t)args[0] || is_beyond(c, t, args[0])))
         fm_leave_with_line(c, t, args[0], now);
     Py_RETURN_NONE;
 }

@@ -22,6 +22,7 @@
 #define FM_REGION_NAMES    60000u
 #define FM_REGION_MORE     "<more regions>"
 
+struct fm_func;
 struct fm_region_record;
 
 struct fm_region_name {
@@ -31,6 +32,7 @@ struct fm_region_name {
     const struct fm_region_record *below; /* where a region of this name was found last, or NULL */
     struct fm_region_record *here;        /* … and that region */
     uint32_t trace, trace_era;            /* its number in the trace; see trace/marks.h */
+    struct fm_func *func;                 /* in the tree of calls; NULL: it was not there yet */
     char text[];                          /* UTF-8, not terminated */
 };
 

@@ -48,6 +48,12 @@ static const _PyInterpreterFrame *owner(void)
     return frame;
 }
 
+const void *fm_region_frames_owner_code(void)
+{
+    const _PyInterpreterFrame *frame = owner();
+    return frame ? fm_region_frames_code(frame) : NULL;
+}
+
 /* ---- hearing of it ----------------------------------------------------------------------- */
 
 #if FM_HAS_MONITORING

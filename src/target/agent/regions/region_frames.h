@@ -25,6 +25,9 @@
  * cannot be watched. Raises nothing. */
 const void *fm_region_frames_watch(void);
 
+/* The code of the function whose region it is that is entered now; NULL: there is none. */
+const void *fm_region_frames_owner_code(void);
+
 #ifdef FM_PYTHON_FRAMES
 /* Code whose calls, if they are no generators, own what they enter: most of a program's. By address. */
 extern const void *fm_region_frames_plain[FM_PLAIN_CODES];

@@ -328,7 +328,7 @@ static PyObject *region_peak(PyObject *type, PyObject *unused)
     return PyLong_FromLongLong(fm_regions_peak());
 }
 
-static PyMethodDef methods[] = {
+PyMethodDef fm_region_methods[] = {
 #if !FM_WITH_BINDS
     { "__enter__", (PyCFunction)region_enter, METH_NOARGS, "The region begins." },
     { "__exit__", (PyCFunction)(void (*)(void))region_exit, METH_FASTCALL, "The region ends." },
@@ -364,7 +364,7 @@ static PyType_Slot slots[] = {
     { Py_tp_doc, (void *)doc },
     { Py_tp_dealloc, (void *)region_dealloc },
     { Py_tp_repr, (void *)region_repr },
-    { Py_tp_methods, methods },
+    { Py_tp_methods, fm_region_methods },
     { Py_tp_getset, properties },
 #if FM_WITH_BINDS
     { Py_tp_members, members },

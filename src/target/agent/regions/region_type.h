@@ -7,4 +7,7 @@
 /* The type, new; NULL with an exception. */
 PyObject *fm_region_type_new(PyObject *module);
 
+/* Its methods; where FM_WITH_BINDS is not set, `__enter__` and `__exit__` are the first two. */
+extern PyMethodDef fm_region_methods[];
+
 #endif

@@ -16,6 +16,7 @@
 #include "target/agent/regions/c_regions.h"
 #include "target/agent/regions/records.h"
 #include "target/agent/regions/region_frames.h"
+#include "target/agent/regions/region_nodes.h"
 #include "target/agent/regions/sampled_run.h"
 #include "target/agent/regions/traced.h"
 #include "target/agent/regions/visits.h"
@@ -213,8 +214,9 @@ static inline struct fm_region_visit *visit(struct fm_collector *c, struct fm_re
     return v;
 }
 
-static inline void begin(struct fm_collector *c, struct fm_region_thread *t, const void *owner,
-                         struct fm_region_name *name, const void *frame)
+static inline struct fm_region_visit *begin(struct fm_collector *c, struct fm_region_thread *t,
+                                            const void *owner, struct fm_region_name *name,
+                                            const void *frame)
 {
     struct fm_region_visit *caller = t->newest;
     const struct fm_region_visit *outer = around(t, name);
@@ -222,7 +224,7 @@ static inline void begin(struct fm_collector *c, struct fm_region_thread *t, con
         outer ? outer->region : fm_region_record_find(c, caller ? caller->region : NULL, name);
     struct fm_region_visit *v = visit(c, region, name);
     if (!v)
-        return;
+        return NULL;
     v->inner = outer != NULL;
     v->owner = owner;
     v->frame = frame;
@@ -236,6 +238,7 @@ static inline void begin(struct fm_collector *c, struct fm_region_thread *t, con
     v->live->begin_ticks = fm_clock_ticks();
     if (!v->inner)
         __atomic_store_n(&v->live->state, FM_LIVE_VISIT_RUNS, __ATOMIC_RELEASE);
+    return v;
 }
 
 /* … when something is new: the store, the thread, the name, the code that enters; or there is a trace. */
@@ -247,9 +250,10 @@ static __attribute__((noinline)) void enter_first(const void *owner, PyObject *t
     struct fm_region_name *name = *known = fm_region_name_of(text);
     struct fm_collector *c = hold();
     struct fm_region_thread *t = c && name ? thread_now(c) : NULL;
-    if (t)
-        begin(c, t, owner, name, frame);
+    struct fm_region_visit *v = t ? begin(c, t, owner, name, frame) : NULL;
     fm_regions_release();
+    if (v && fm_region_nodes_on(c))
+        fm_region_node_enter(c, v, fm_region_frames_owner_code());
     if (t && fm_trace_on())
         fm_trace_region_begin(fm_region_traced_name(name));
     errno = saved_errno;
@@ -299,8 +303,10 @@ void fm_regions_enter(const void *owner, PyObject *text, struct fm_region_name *
         return;
     }
     fm_regions_hold();
-    begin(c, t, owner, *known, NULL);
+    struct fm_region_visit *v = begin(c, t, owner, *known, NULL);
     fm_regions_release();
+    if (__builtin_expect(v && fm_region_nodes_on(c), 0))
+        fm_region_node_enter(c, v, fm_region_frames_code(fm_python_frame()));
 }
 
 /* The newest that this one entered; if there is none in this thread, one that waits: its generator was
@@ -318,7 +324,7 @@ static struct fm_region_visit *entered_by(const void *owner, struct fm_region_th
 
 /* The name of what was left, or NULL. If it waited in between, `*since` is when it began, else 0. */
 static struct fm_region_name *leave(const void *owner, struct fm_collector *c, uint64_t now,
-                                    uint64_t *since)
+                                    bool has_gil, uint64_t *since)
 {
     struct fm_region_thread *t = c ? thread_now(c) : NULL;
     struct fm_region_visit *v = t ? entered_by(owner, t) : NULL;
@@ -328,6 +334,8 @@ static struct fm_region_name *leave(const void *owner, struct fm_collector *c, u
         fm_visit_go_on(v, t, now);
     struct fm_region_name *name = v->name;
     *since = v->live->suspended_ticks ? v->live->begin_ticks : 0;
+    if (v->node)
+        fm_region_node_leave(v, now, has_gil);
     fm_visit_end(v, now);
     return name;
 }
@@ -337,7 +345,7 @@ static __attribute__((noinline)) void leave_other(const void *owner, uint64_t no
     int saved_errno = errno;
     struct fm_collector *c = hold();
     uint64_t since = 0;
-    struct fm_region_name *name = leave(owner, c, now, &since);
+    struct fm_region_name *name = leave(owner, c, now, true, &since);
     fm_regions_release();
     if (fm_trace_on())
         fm_trace_region_end_since(fm_region_traced_name(name), since);
@@ -372,6 +380,8 @@ void fm_regions_leave(const void *owner)
         leave_traced(owner, now);
         return;
     }
+    if (__builtin_expect(t->newest->node != NULL, 0))
+        fm_region_node_leave(t->newest, now, true);
     fm_regions_hold();
     fm_visit_end(t->newest, now);
     fm_regions_release();
@@ -412,9 +422,10 @@ void fm_regions_enter_c(const char *text, bool has_gil)
     struct fm_collector *c = hold_for_c(has_gil, &held);
     struct fm_region_name *name = c ? fm_region_name_find(text, strlen(text)) : NULL;
     struct fm_region_thread *t = name ? thread_now(c) : NULL;
-    if (t)
-        begin(c, t, &by_c, name, NULL);
+    struct fm_region_visit *v = t ? begin(c, t, &by_c, name, NULL) : NULL;
     release_for_c(has_gil, held);
+    if (v && has_gil && fm_region_nodes_on(c))
+        fm_region_node_enter(c, v, NULL);
     if (t && has_gil && fm_trace_on())
         fm_trace_region_begin(fm_region_traced_name(name));
     errno = saved_errno;
@@ -427,7 +438,7 @@ void fm_regions_leave_c(bool has_gil)
     bool held;
     struct fm_collector *c = hold_for_c(has_gil, &held);
     uint64_t since = 0;
-    struct fm_region_name *name = leave(&by_c, c, now, &since);
+    struct fm_region_name *name = leave(&by_c, c, now, has_gil, &since);
     release_for_c(has_gil, held);
     if (has_gil && fm_trace_on())
         fm_trace_region_end_since(fm_region_traced_name(name), since);
@@ -558,6 +569,9 @@ void fm_regions_suspend(const void *frame)
     for (struct fm_region_visit *v = fm_trace_on() ? t->newest : NULL; v; v = v->older)
         if (v->frame == frame)
             fm_trace_region_end(fm_region_traced_name(v->name));
+    for (struct fm_region_visit *v = t->newest; v; v = v->older)
+        if (v->frame == frame && v->node)
+            fm_region_node_leave(v, now, true);
     fm_regions_hold();
     for (struct fm_region_visit *v = t->newest, *older; v; v = older) {
         older = v->older;
@@ -568,12 +582,20 @@ void fm_regions_suspend(const void *frame)
 }
 
 /* The outermost first. They are the newest of their thread. */
-static void trace_resumed(const struct fm_region_visit *v, const void *frame)
+static void trace_resumed(const struct fm_region_visit *v, const void *frame, uint64_t now)
 {
     if (!v || v->frame != frame)
         return;
-    trace_resumed(v->older, frame);
-    fm_trace_region_begin(fm_region_traced_name(v->name));
+    trace_resumed(v->older, frame, now);
+    fm_trace_region_resume(fm_region_traced_name(v->name), fm_elapsed(v->live->since_ticks, now));
+}
+
+static void resume_nodes(struct fm_collector *c, struct fm_region_visit *v, const void *frame)
+{
+    if (!v || v->frame != frame)
+        return;
+    resume_nodes(c, v->older, frame);
+    fm_region_node_resume(c, v, fm_region_frames_code(frame));
 }
 
 void fm_regions_resume(const void *frame)
@@ -590,7 +612,9 @@ void fm_regions_resume(const void *frame)
             fm_visit_go_on(v, t, now);
     }
     fm_regions_release();
+    if (t && fm_region_nodes_on(c))
+        resume_nodes(c, t->newest, frame);
     if (t && fm_trace_on())
-        trace_resumed(t->newest, frame);
+        trace_resumed(t->newest, frame, now);
     errno = saved_errno;
 }

@@ -16,6 +16,8 @@
 #include "target/agent/regions/names.h"
 #include "target/agent/store.h"
 
+struct fm_agent_thread;
+
 /* A name below another region. */
 struct fm_region_record {
     struct fm_live_region *live;
@@ -36,6 +38,13 @@ struct fm_region_visit {
         *newer;      /* in its thread's list; of those suspended, and of free ones: `older` */
     uint64_t serial; /* of the visit: another one has another */
     uint32_t trace;  /* token of the trace, or 0 */
+    /* In the tree of calls, if it is (region_nodes.h). */
+    uint32_t depth;               /* of the frame in its thread's stack */
+    struct fm_live_node *node;    /* NULL: it is not */
+    struct fm_live_node *before;  /* that of the frame without it */
+    struct fm_agent_thread *tree; /* whose stack it is */
+    struct fm_region_visit *nodes_older;
+    uint64_t entered; /* ticks */
 };
 
 /* A thread that was in a region. Never freed: the next one takes it over. */

@@ -111,6 +111,16 @@ void fm_trace_region_begin(uint32_t name)
         mark(FM_TRACE_REGION_BEGIN, &name, 1);
 }
 
+void fm_trace_region_resume(uint32_t name, uint64_t waited_ticks)
+{
+    uint64_t units = waited_ticks >> FM_TRACE_SHIFT;
+    units = units ? units : 1; /* 0 would be a new entry */
+    if (!name)
+        return;
+    mark(FM_TRACE_RESUMED_AFTER, (uint32_t[]){ (uint32_t)units, (uint32_t)(units >> 32) }, 2);
+    mark(FM_TRACE_REGION_BEGIN, &name, 1);
+}
+
 void fm_trace_region_end(uint32_t name)
 {
     if (name)

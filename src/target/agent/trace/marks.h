@@ -33,6 +33,8 @@ void fm_trace_region_begin(uint32_t name);
 void fm_trace_region_end(uint32_t name);
 /* … of which its coroutine waited: `since` (ticks; 0: it did not) is when it began first. */
 void fm_trace_region_end_since(uint32_t name, uint64_t since);
+/* One of a generator that goes on: the same region, after so many ticks. */
+void fm_trace_region_resume(uint32_t name, uint64_t waited_ticks);
 
 /* Of the call or region that began last: a value, as text. */
 void fm_trace_value(uint32_t key, uint32_t text);
