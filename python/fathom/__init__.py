@@ -27,6 +27,9 @@
     with fathom.region("assembly"):         # a named phase, in every recording of `fathom run`
         work()
 
+    with fathom.tracing():                  # this part alone, under `fathom run --trace --paused`
+        work()
+
     with fathom.memory("out.fathom"):       # the memory of a block, without `fathom run`
         work()
 
@@ -37,7 +40,8 @@ Names are loaded when first used: importing the package costs a program next to 
 
 __all__ = ["LineProfiler", "LineStats", "Profile", "SamplingError", "counter", "get_include", "instant", "lines", "memory",
            "memory_lines", "memory_snapshot", "memory_usage", "notify_library", "profile", "region", "region_begin", "region_end", "run",
-           "runctx", "sample", "snapshot", "start", "stop", "summarize", "summary", "timed", "timing"]
+           "runctx", "sample", "snapshot", "start", "stop", "summarize", "summary", "timed", "timing", "trace_start",
+           "trace_stop", "tracing"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -66,6 +70,9 @@ _HOMES = {
     "summary": "fathom._summary",
     "timed": "fathom._regions",
     "timing": "fathom._summary",
+    "trace_start": "fathom._trace",
+    "trace_stop": "fathom._trace",
+    "tracing": "fathom._trace",
 }
 
 

@@ -122,6 +122,10 @@ int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
         trace->on = true;
         return -1;
     }
+    if (fm_option_flag("--paused", words, at)) {
+        trace->paused = true;
+        return -1;
+    }
     if (fm_option_value("--on-full", words, at, &value))
         return take_on_full(trace, value);
     if (fm_option_value("--max-depth", words, at, &value))
@@ -144,6 +148,7 @@ int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
 int fm_run_trace_check(const struct fm_run_trace *trace)
 {
     const char *option = trace->chosen          ? "--on-full"
+                         : trace->paused        ? "--paused"
                          : trace->max_depth     ? "--max-depth"
                          : trace->min_ns        ? "--min-duration"
                          : trace->window_ns     ? "--window"
@@ -175,6 +180,8 @@ void fm_run_trace_config(const struct fm_run_trace *trace, struct fm_buffer *int
         fm_buffer_addf(into, "%cmax_depth=%u", FM_RUN_SEPARATOR, trace->max_depth);
     if (trace->min_ns)
         fm_buffer_addf(into, "%cmin_ns=%llu", FM_RUN_SEPARATOR, (unsigned long long)trace->min_ns);
+    if (trace->paused)
+        fm_buffer_addf(into, "%clate=1", FM_RUN_SEPARATOR);
     if (wants_exceptions(trace))
         fm_buffer_addf(into, "%cexceptions=1", FM_RUN_SEPARATOR);
     if (*trace->include)

@@ -15,6 +15,7 @@ struct fm_run_trace {
     bool on;
     bool drops;         /* --on-full drop: events are lost rather than waiting for room */
     bool chosen;        /* --on-full was given */
+    bool paused;        /* nothing is traced before the program asks for it */
     uint32_t max_depth; /* deeper calls are left out; 0: none */
     uint64_t window_ns; /* only the last so much of the timeline is kept; 0: all of it */
     uint64_t min_ns;    /* shorter calls are left out; 0: none */
@@ -30,6 +31,7 @@ struct fm_run_trace {
 #define FM_RUN_TRACE_HELP \
     "  --trace         record when every call begins and ends, on every thread: the timeline; with\n" \
     "                  it all that --calls has. fathom view shows it\n" \
+    "  --paused        with --trace: nothing before the program calls fathom.trace_start()\n" \
     "  --on-full WHAT  with --trace, when the disk is too slow: block (the default: the program waits)\n" \
     "                  or drop (calls are lost, counted and marked)\n" \
     "  --max-depth N   with --trace: only calls with fewer than N others around them\n" \

@@ -114,6 +114,7 @@ struct fm_options {
     bool trace_drop;       /* … and drop what there is no room for, instead of waiting */
     uint32_t trace_depth;  /* 0, or the depth beyond which calls are hidden */
     uint64_t trace_min_ns; /* calls that are shorter are hidden */
+    bool trace_late;       /* the program may run already when it begins; see trace/late.h */
     bool trace_exceptions; /* somebody waits for one, whatever they cost (3.11) */
     const char *trace_include, *trace_exclude; /* NULL, or patterns */
     bool redact;     /* no arguments of command lines, no text of generated code */
@@ -144,7 +145,7 @@ struct fm_collector {
     PyObject *timer;
     double timer_unit;
     char folder[512], more_folder[512];
-    bool trace, trace_drop, trace_exceptions;
+    bool trace, trace_drop, trace_exceptions, trace_late;
     uint32_t trace_depth;
     uint64_t trace_min_ticks;
     char trace_include[1024], trace_exclude[1024];

@@ -5,6 +5,7 @@
 
 #include "target/agent/functions.h"
 #include "target/agent/start.h"
+#include "target/agent/trace/late.h"
 #include "target/agent/trace/trace.h"
 
 static bool make_room(struct fm_collector *c, size_t calls)
@@ -61,24 +62,6 @@ void fm_fork_begin(struct fm_collector *c)
         fm_start_describe_process(c, FM_LIVE_FORKED);
 }
 
-/* The code that really runs in this thread, the newest first: at most `cap` of it. How much there is. */
-static size_t running_code(const void **into, size_t cap)
-{
-    size_t n = 0;
-    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
-    while (frame) {
-        PyCodeObject *code = PyFrame_GetCode(frame);
-        if (n < cap)
-            into[n] = code;
-        n++;
-        Py_DECREF(code);
-        PyFrameObject *back = PyFrame_GetBack(frame);
-        Py_DECREF(frame);
-        frame = back;
-    }
-    return n;
-}
-
 /* Is `key` among the running code from place `*at` on, towards the newest? Moves behind it. */
 static bool is_running(const void **code, size_t *at, const void *key)
 {
@@ -97,10 +80,10 @@ void fm_fork_reopen_calls(struct fm_collector *c, struct fm_agent_thread *t)
 {
     uint64_t now = fm_collector_now(c);
     struct fm_raised raised = fm_python_put_aside();
-    size_t frames = c->inherited_len ? running_code(NULL, 0) : 0, at = frames;
+    size_t frames = c->inherited_len ? fm_running_code(NULL, 0) : 0, at = frames;
     const void **code = frames ? PyMem_RawMalloc(frames * sizeof *code) : NULL;
     if (code)
-        running_code(code, frames);
+        fm_running_code(code, frames);
     for (size_t i = 0; i < c->inherited_len; i++) {
         const struct fm_inherited *call = &c->inherited[i];
         bool is_c = call->func->flags & FM_LIVE_FUNCTION_C;

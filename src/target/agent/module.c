@@ -12,6 +12,7 @@
 #include "target/agent/regions/region_calls.h"
 #include "target/agent/regions/region_type.h"
 #include "target/agent/start.h"
+#include "target/agent/trace/late.h"
 
 struct collector_object {
     PyObject_HEAD
@@ -325,7 +326,37 @@ static PyObject *module_memory_save(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* The trace of this process, or NULL. */
+static struct fm_collector *trace_of_run(void)
+{
+    struct fm_collector *c = fm_start_collector();
+    return c && c->trace ? c : NULL;
+}
+
+static PyObject *module_trace_start(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    struct fm_collector *c = trace_of_run();
+    int rc = c ? fm_trace_go_on(c) : 0;
+    return rc < 0 ? NULL : PyBool_FromLong(rc);
+}
+
+static PyObject *module_trace_stop(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    struct fm_collector *c = trace_of_run();
+    int rc = c ? fm_trace_pause(c) : 0;
+    return rc < 0 ? NULL : PyBool_FromLong(rc);
+}
+
 static PyMethodDef module_methods[] = {
+    { "trace_start", module_trace_start, METH_NOARGS,
+      "trace_start() -> bool: the trace of `fathom run --trace` begins or goes on; False: it runs "
+      "already, or there is none" },
+    { "trace_stop", module_trace_stop, METH_NOARGS,
+      "trace_stop() -> bool: the trace stops; False: it does not run" },
     { "mark_lines", module_mark_lines, METH_O,
       "mark_lines(object) -> bool: is this process recorded by `fathom run --lines`?" },
     { "mark_memory_lines", module_mark_memory_lines, METH_O,

@@ -150,6 +150,7 @@ static void read_trace_options(const char *config, struct fm_options *options,
     uint64_t depth = config_number(config, "max_depth");
     options->trace_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
     options->trace_min_ns = config_number(config, "min_ns");
+    options->trace_late = config_number(config, "late");
     options->trace_exceptions = config_number(config, "exceptions");
     if (fm_run_config_value(config, "include", texts->include, sizeof texts->include))
         options->trace_include = texts->include;
@@ -195,7 +196,8 @@ EXPORT int fathom_agent_start(const char *config)
     if (running) {
         fm_regions_begin_run();
         atexit(fathom_agent_end);
-        rc = listens ? fm_collector_start(running) : 0;
+        bool waits = options.trace && options.trace_late; /* until it is told to begin */
+        rc = listens && !waits ? fm_collector_start(running) : 0;
         if (rc == 0 && (running->lines_on || running->lines_waiting))
             offer_decorator();
         charge_start(since, cpu_ns);

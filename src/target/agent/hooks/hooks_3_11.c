@@ -518,7 +518,7 @@ int fm_hooks_install(struct fm_collector *c)
     source.interpreter = interpreter;
     source.collectors[source.count++] = c;
     source.lines += c->lines_on || c->trace_exceptions;
-    if (c->c_calls || c->timer || c->trace_exceptions || source.profiling ||
+    if (c->c_calls || c->timer || c->trace_exceptions || c->trace_late || source.profiling ||
         (!source.evaluating && !hook_is_exact()) ||
         _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
         use_profile_functions();

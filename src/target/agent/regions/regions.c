@@ -357,7 +357,7 @@ static __attribute__((noinline)) void leave_traced(const void *owner, uint64_t n
     struct fm_region_visit *v = this_thread->newest;
     const struct fm_region_name *name = v->name;
     struct fm_agent_thread *traced = traced_thread(collector, name);
-    if (!traced) {
+    if (!traced || v->live->suspended_ticks) { /* its whole length is told, too */
         leave_other(owner, now);
         return;
     }
@@ -579,6 +579,23 @@ void fm_regions_suspend(const void *frame)
             fm_visit_wait(v, now);
     }
     fm_regions_release();
+}
+
+/* The outermost first. */
+static void trace_open(const struct fm_region_visit *v)
+{
+    if (!v)
+        return;
+    trace_open(v->older);
+    fm_trace_region_begin(fm_region_traced_name(v->name));
+}
+
+void fm_regions_trace_open(bool but_newest)
+{
+    const struct fm_region_thread *t = this_thread;
+    const struct fm_collector *c = collector;
+    if (t && c && !c->forked && t->era == c->era && fm_trace_on())
+        trace_open(t->newest && but_newest ? t->newest->older : t->newest);
 }
 
 /* The outermost first. They are the newest of their thread. */

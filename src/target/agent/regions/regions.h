@@ -84,6 +84,10 @@ void fm_regions_instant_c(const char *name);
 int64_t fm_regions_peak(void);
 
 /* The generator or coroutine whose frame that is gives up control, or goes on. */
+/* A trace begins in this thread: the regions that it is in are open, but for one that is about to be told. The
+ * GIL. */
+void fm_regions_trace_open(bool but_newest);
+
 void fm_regions_suspend(const void *frame);
 void fm_regions_resume(const void *frame);
 

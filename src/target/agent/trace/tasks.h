@@ -25,6 +25,9 @@ unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
 void fm_trace_task_leaves(struct fm_collector *c, struct fm_agent_thread *t,
                           const struct fm_func *f, PyObject *value, enum fm_trace_end how);
 
+/* What is known of tasks may be out of date: the trace had stopped. */
+void fm_trace_tasks_forget(void);
+
 /* What part has code in the life of tasks? enum fm_trace_role. */
 uint8_t fm_trace_role_of(PyCodeObject *code, uint32_t flags);
 

@@ -7,6 +7,7 @@
 #include "target/agent/threads.h"
 #include "target/agent/trace/choose_calls.h"
 #include "target/agent/trace/collections.h"
+#include "target/agent/trace/late.h"
 #include "target/agent/trace/marks.h"
 #include "target/agent/trace/tasks.h"
 
@@ -47,6 +48,7 @@ void fm_trace_prepare(struct fm_collector *c, const struct fm_options *options)
         return;
     c->trace_drop = options->trace_drop;
     c->trace_exceptions = options->trace_exceptions;
+    c->trace_late = options->trace_late;
     c->trace_depth = options->trace_depth;
     c->trace_min_ticks = ticks_of(options->trace_min_ns);
     copy_patterns(c->trace_include, sizeof c->trace_include, options->trace_include);
@@ -138,10 +140,8 @@ static void put_open(struct fm_trace_writer *w, uint64_t now, const struct fm_fu
                         (uint32_t[]){ f->id, (uint32_t)since, (uint32_t)(since >> 32) }, 3);
 }
 
-/* What was lost, and the calls that are open, so that readers know where the thread is. */
-static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
+static void put_lost(struct fm_trace_writer *w)
 {
-    struct fm_trace_writer *w = &t->trace;
     uint64_t now = fm_clock_ticks(), from = w->lost_from;
     fm_trace_put_escape(w, now, FM_TRACE_LOST,
                         (uint32_t[]){ (uint32_t)w->lost, (uint32_t)(w->lost >> 32), (uint32_t)from,
@@ -153,6 +153,14 @@ static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
     if (w->untold)
         *w->untold = (struct fm_trace_untold){ 0 };
     w->untold = NULL;
+}
+
+/* What was lost, and the calls that are open, so that readers know where the thread is. */
+static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
+{
+    struct fm_trace_writer *w = &t->trace;
+    if (w->must_tell)
+        put_lost(w);
     for (struct fm_live_frame *frame = t->base + 1; frame <= t->top; frame++) {
         if (is_hidden(frame) || !frame->func)
             continue;
@@ -160,7 +168,7 @@ static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
             return false;
         put_open(w, w->last, function_of(frame), frame->enter_ticks);
     }
-    w->must_tell = false;
+    w->must_tell = w->must_tell_open = false;
     return w->cursor < w->end || next_chunk(c, t);
 }
 
@@ -218,7 +226,7 @@ bool fm_trace_room(struct fm_collector *c, struct fm_agent_thread *t)
     int saved_errno = errno;
     look_for_name(t);
     bool ok = w->cursor < w->end || next_chunk(c, t);
-    if (ok && w->must_tell)
+    if (ok && (w->must_tell || w->must_tell_open))
         ok = tell_again(c, t);
     errno = saved_errno;
     if (!ok)
@@ -301,6 +309,8 @@ void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm
                     const void *key, const void *frame, enum fm_trace_begin how)
 {
     bool shown = fm_trace_is_shown(c, f, key); /* first: it may run the program's code, on 3.11 */
+    if (__builtin_expect(t->trace.must_find, 0))
+        fm_trace_find_open(c, t, key, false);
     uintptr_t tagged = (uintptr_t)key;
     if (FM_HAS_MONITORING && f->trace_role)
         tagged |= fm_trace_task_enters(c, t, f, how);
@@ -329,6 +339,16 @@ void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct f
     if (fm_trace_room(c, t))
         put_open(&t->trace, now, f, now);
     push(t, f, (uintptr_t)plain, NULL, now);
+}
+
+void fm_trace_push_open(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                        const void *key)
+{
+    bool shown = fm_trace_is_shown(c, f, key);
+    if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
+        return;
+    uintptr_t hidden = shown && t->top < t->trace.deepest ? 0 : FM_TRACE_HIDDEN;
+    push(t, f, (uintptr_t)key | hidden, NULL, fm_clock_ticks());
 }
 
 /* ---- calls end --------------------------------------------------------------------------- */
@@ -412,7 +432,7 @@ static bool find_call(struct fm_collector *c, struct fm_agent_thread *t, const v
     while (frame > t->base && (frame->key & ~(uint64_t)FM_TRACE_TAGS) != (uintptr_t)key)
         frame--;
     if (frame == t->base) {
-        if (t->top > t->base && c->store.header)
+        if (t->top > t->base && c->store.header && !c->trace_late) /* C that was open nobody saw */
             c->store.header->lost[FM_LIVE_LOST_EVENTS]++; /* else entered before recording began */
         return false;
     }
@@ -451,6 +471,8 @@ static void end_call(struct fm_collector *c, struct fm_agent_thread *t, const vo
 void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
                     const void *frame, uint64_t now, enum fm_trace_end how, PyObject *value)
 {
+    if (__builtin_expect(t->trace.must_find, 0))
+        fm_trace_find_open(c, t, NULL, false);
     if (t->beyond) { /* one that has no frame, see fm_thread_grow() */
         if (--t->beyond == 0)
             t->top--;
@@ -472,6 +494,11 @@ void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const voi
 void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_trace_escape kind,
                    const uint32_t *numbers, unsigned count)
 {
+    if (__builtin_expect(t->trace.must_find, 0)) {
+        fm_trace_find_open(c, t, NULL, kind == FM_TRACE_REGION_BEGIN);
+        if (kind == FM_TRACE_REGION_END || kind == FM_TRACE_GC_END)
+            return; /* of what is not open any more */
+    }
     if (fm_trace_room(c, t))
         fm_trace_put_escape(&t->trace, fm_clock_ticks(), kind, numbers, count);
 }
@@ -486,20 +513,41 @@ void fm_trace_stack_moved(struct fm_collector *c, struct fm_agent_thread *t)
 
 void fm_trace_thread_begins(struct fm_collector *c, struct fm_agent_thread *t, uint32_t id)
 {
-    t->trace = (struct fm_trace_writer){ .number = id + 1, .tid = t->live->tid };
+    t->trace = (struct fm_trace_writer){ .number = id + 1,
+                                         .tid = t->live->tid,
+                                         .must_find = c->trace_late };
     if (c->trace)
         fm_trace_stack_moved(c, t);
 }
 
-void fm_trace_thread_ends(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now)
+static void close_all(struct fm_agent_thread *t, uint64_t now)
 {
     struct fm_trace_writer *w = &t->trace;
     uint32_t open = 0;
-    if (!c->trace_chunks.header)
-        return;
     for (const struct fm_live_frame *frame = t->top; frame > t->base; frame--)
         open += !is_hidden(frame) && frame->func;
-    if (open && w->cursor < w->end)
+    if (open && w->cursor < w->end && !w->must_tell_open)
         fm_trace_put_escape(w, now, FM_TRACE_CLOSE, &open, 1);
+}
+
+void fm_trace_thread_rests(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now)
+{
+    struct fm_trace_writer *w = &t->trace;
+    if (!c->trace_chunks.header)
+        return;
+    uint32_t nobody = 0;
+    if (w->task && w->cursor < w->end)
+        fm_trace_put_escape(w, now, FM_TRACE_TASK_STEP, &nobody, 1);
+    w->task = NULL;
+    close_all(t, now);
+    w->must_tell_open = false;
+    hand_over(c, t, false);
+}
+
+void fm_trace_thread_ends(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now)
+{
+    if (!c->trace_chunks.header)
+        return;
+    close_all(t, now);
     hand_over(c, t, true);
 }

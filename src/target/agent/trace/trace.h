@@ -57,6 +57,13 @@ void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_tr
 void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                      const void *key);
 
+/* A call was open already, and is to be told so with the others of its thread (late.h). */
+void fm_trace_push_open(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                        const void *key);
+
+/* The trace stops: all that is open in the thread ends there. The lock and the GIL. */
+void fm_trace_thread_rests(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now);
+
 /* The thread's record is a new thread's: it writes its own trace. Also when its stack has grown. */
 void fm_trace_thread_begins(struct fm_collector *c, struct fm_agent_thread *t, uint32_t id);
 void fm_trace_stack_moved(struct fm_collector *c, struct fm_agent_thread *t);

@@ -41,6 +41,8 @@ struct fm_trace_writer {
     uint64_t sequence;
     uint64_t lost, lost_from; /* events that were dropped since the last LOST, and from when on */
     struct fm_trace_untold *untold; /* where these are counted, or NULL */
+    bool must_find;                 /* what is open has to be found first; see late.h */
+    bool must_tell_open;            /* … and is to be told, outermost first */
     bool must_tell; /* readers do not know the stack: LOST comes first, then all of it */
     bool told_name;
     uint8_t name_tries;
