@@ -51,7 +51,8 @@ struct fm_heap_step {
 /* A frame that lives, as its frame object proves: all older ones are as they were (context.h). */
 struct fm_heap_anchor {
     uint32_t step;      /* its number in the steps */
-    uint32_t served;    /* how often it spared a walk */
+    uint32_t served;    /* how often it spared a walk … */
+    uint32_t worth;     /* … and how often it must, to be worth its price */
     const char *object; /* the frame object */
 };
 
@@ -98,6 +99,8 @@ struct fm_heap_self {
     bool wants_anchor;                              /* a walk without the GIL was long */
     const void *candidate; /* a frame that has been on the stack for `patience` events */
     uint32_t seen, patience;
+    const void *top; /* the newest frame of a stack that was the same for `top_seen` events */
+    uint32_t top_seen;
     uint32_t *children; /* nodes by parent, code and offset: an open table */
     uint32_t child_count, child_room;
     struct fm_heap_self *next;
@@ -158,6 +161,10 @@ void *fm_heap_mmap(void *address, size_t bytes, int protection, int flags, int f
 /* Memory of our own, zeroed, page-wise; NULL if there is none. Never from a hooked function. */
 void *fm_heap_map(size_t bytes);
 void fm_heap_unmap(void *memory, size_t bytes);
+
+/* Room for twice as many: `*room` of so many bytes each, 0 at first, of which `used` are kept. NULL, and
+ * nothing changed, if there is no memory. */
+void *fm_heap_enlarged(void *array, size_t used, size_t *room, size_t each_bytes);
 
 /* In a child: where that is, in its own store. */
 void fm_heap_own_retell(void);

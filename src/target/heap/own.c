@@ -1,12 +1,15 @@
 /* What the heap library has for itself: memory, a lock, its one piece of state; see heap.h. */
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "target/heap/heap.h"
+
+#define FIRST_ROOM 256
 
 static uint32_t nowhere[2];
 struct fm_heap_state fm_heap = { .here = nowhere };
@@ -103,6 +106,20 @@ void fm_heap_unmap(void *memory, size_t bytes)
     own_remove((uintptr_t)memory, (uintptr_t)memory + ((bytes + 4095) & ~(size_t)4095));
     syscall(SYS_munmap, memory, bytes);
     errno = saved_errno;
+}
+
+void *fm_heap_enlarged(void *array, size_t used, size_t *room, size_t each_bytes)
+{
+    size_t larger = *room ? *room * 2 : FIRST_ROOM;
+    void *copy = fm_heap_map(larger * each_bytes);
+    if (copy && *room) {
+        memcpy(copy, array, used * each_bytes);
+        fm_heap_unmap(array, *room * each_bytes);
+        __atomic_sub_fetch(&fm_heap.header->own_bytes, *room * each_bytes, __ATOMIC_RELAXED);
+    }
+    if (copy)
+        *room = larger;
+    return copy;
 }
 
 void fm_heap_nap(bool instant)

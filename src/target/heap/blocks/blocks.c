@@ -18,7 +18,7 @@ void fm_blocks_close_gap(struct fm_heap_blocks *table, size_t gap)
     table->used--;
 }
 
-static bool grow(struct fm_heap_blocks *table)
+static bool enlarge(struct fm_heap_blocks *table)
 {
     size_t room = table->room ? table->room * 2 : FIRST_ROOM;
     struct fm_heap_block *slots = fm_heap_map(room * sizeof *slots);
@@ -42,22 +42,9 @@ static bool grow(struct fm_heap_blocks *table)
     return true;
 }
 
-bool fm_blocks_put(struct fm_heap_blocks *table, struct fm_heap_block block,
-                   struct fm_heap_block *ret_old)
+bool fm_blocks_grow(struct fm_heap_blocks *table)
 {
-    ret_old->record = 0;
-    if (FM_UNLIKELY(table->used + 1 > table->room / 4 * 3) && !grow(table) &&
-        table->used + 1 >= table->room)
-        return false;
-    size_t mask = table->room - 1, i = fm_block_hash(block.address) & mask;
-    while (table->slots[i].address && table->slots[i].address != block.address)
-        i = (i + 1) & mask;
-    if (table->slots[i].address)
-        *ret_old = table->slots[i];
-    else
-        table->used++;
-    table->slots[i] = block;
-    return true;
+    return enlarge(table) || table->used + 1 < table->room;
 }
 
 void fm_blocks_clear(struct fm_heap_blocks *table)

@@ -1,17 +1,14 @@
 /* Whose addresses are whose; see ranges.h. */
 #include "target/heap/blocks/ranges.h"
 
-#include <string.h>
-
 #include "target/heap/blocks/blocks.h"
 #include "target/heap/store.h"
-
-#define FIRST_ROOM 256
 
 /* The list is kept here, and copied to the store as it changes: a child of fork has another store. */
 static struct {
     struct fm_heap_range *all;
-    uint32_t count, room;
+    size_t room;
+    uint32_t count;
     uint32_t unused;              /* the first free one + 1; its `by` is the next */
     struct fm_heap_blocks starts; /* by address: `bytes` is the number */
     fm_heap_lock lock;
@@ -19,17 +16,10 @@ static struct {
 
 static bool grow(void)
 {
-    uint32_t room = ranges.room ? ranges.room * 2 : FIRST_ROOM;
-    struct fm_heap_range *all = fm_heap_map(room * sizeof *all);
-    if (!all)
-        return false;
-    if (ranges.room) {
-        memcpy(all, ranges.all, ranges.count * sizeof *all);
-        fm_heap_unmap(ranges.all, ranges.room * sizeof *all);
-    }
-    ranges.all = all;
-    ranges.room = room;
-    return true;
+    struct fm_heap_range *all =
+        fm_heap_enlarged(ranges.all, ranges.count, &ranges.room, sizeof *all);
+    ranges.all = all ? all : ranges.all;
+    return all;
 }
 
 static bool take_number(uint32_t *ret_number)
@@ -62,7 +52,7 @@ void fm_ranges_add(enum fm_heap_range_kind kind, uintptr_t start, size_t bytes, 
     if (take_number(&number)) {
         struct fm_heap_range range = { start, bytes, by, kind, 0 };
         ranges.all[number] = range;
-        if (fm_blocks_put(&ranges.starts, (struct fm_heap_block){ start, 1, number }, &old)) {
+        if (fm_blocks_put(&ranges.starts, start, 1, number, &old)) {
             fm_heap_store_range(number, &range);
             if (old.record)
                 give_number((uint32_t)old.bytes);

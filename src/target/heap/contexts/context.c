@@ -13,6 +13,7 @@
 #define ANCHOR_SPACING 8          /* a walk of fewer frames is cheaper than looking for an anchor */
 #define LEAST_PATIENCE 8
 #define MOST_PATIENCE  4096
+#define TOP_PATIENCE   16 /* times as much for an anchor that spares a few frames only */
 
 static inline const void *pointer_at(const void *object, uint32_t offset)
 {
@@ -111,7 +112,8 @@ bool fm_context_forget(const void *block)
     for (struct fm_heap_self *self = fm_threads_all(); self; self = self->next)
         for (uint32_t i = 0; i < self->anchor_count; i++)
             if (self->anchors[i].object == object) {
-                if (self->anchors[i].served < ANCHOR_SPACING && self->patience < MOST_PATIENCE)
+                if (self->anchors[i].served < self->anchors[i].worth &&
+                    self->patience < MOST_PATIENCE)
                     self->patience *= 2; /* it was not worth its price */
                 __atomic_store_n(&self->anchor_count, i, __ATOMIC_RELAXED);
                 if (self != fm_heap_self)
@@ -119,6 +121,22 @@ bool fm_context_forget(const void *block)
                 return true;
             }
     return false;
+}
+
+static void put_anchor(struct fm_heap_self *self, uint32_t step, void *thread, uint32_t worth)
+{
+    const void *frame = self->steps[step].frame;
+    if (self->anchor_count == FM_HEAP_ANCHORS || owner_of(frame) == fm_heap.layout.owner_generator)
+        return;
+    int saved_errno = errno;
+    void *object = fm_heap.layout.frame_object_of(thread, frame);
+    errno = saved_errno;
+    if (!object)
+        return;
+    fm_watch((const char *)object - fm_heap.layout.gc_head);
+    self->anchors[self->anchor_count++] =
+        (struct fm_heap_anchor){ .step = step, .worth = worth, .object = object };
+    fm_heap.layout.give_up(object);
 }
 
 /* A frame that was there last time, too: is it worth an anchor? */
@@ -131,18 +149,29 @@ static void consider_anchor(struct fm_heap_self *self, uint32_t step, void *thre
         return;
     }
     uint32_t below = self->anchor_count ? self->anchors[self->anchor_count - 1].step : 0;
-    if (++self->seen < self->patience || step < below + ANCHOR_SPACING / 2 ||
-        self->anchor_count == FM_HEAP_ANCHORS || owner_of(frame) == fm_heap.layout.owner_generator)
+    if (++self->seen < self->patience || step < below + ANCHOR_SPACING / 2)
         return;
     self->seen = 0;
-    int saved_errno = errno;
-    void *object = fm_heap.layout.frame_object_of(thread, frame);
-    errno = saved_errno;
-    if (!object)
+    put_anchor(self, step, thread, ANCHOR_SPACING);
+}
+
+/* The whole stack was as last time, and short: a loop that allocates, perhaps. */
+static void consider_top(struct fm_heap_self *self, void *thread, enum fm_context_holds holds)
+{
+    uint32_t step = self->depth - 1;
+    if (self->steps[step].frame != self->top) {
+        self->top = self->steps[step].frame;
+        self->top_seen = 0;
         return;
-    fm_watch((const char *)object - fm_heap.layout.gc_head);
-    self->anchors[self->anchor_count++] = (struct fm_heap_anchor){ .step = step, .object = object };
-    fm_heap.layout.give_up(object);
+    }
+    if (++self->top_seen < self->patience * TOP_PATIENCE)
+        return;
+    if (holds != FM_CONTEXT_MAY_ANCHOR) {
+        self->wants_anchor |= holds == FM_CONTEXT_NO_GIL;
+        return;
+    }
+    self->top_seen = 0;
+    put_anchor(self, step, thread, LEAST_PATIENCE * TOP_PATIENCE);
 }
 
 /* ---- the stack ---- */
@@ -180,6 +209,17 @@ static uint32_t take_over(struct fm_heap_self *self, uint32_t from, uint32_t cou
     return parent;
 }
 
+/* The newest frame is at another instruction than it was; 0 without memory. */
+static uint32_t node_of_moved_top(struct fm_heap_self *self, struct fm_heap_step *top,
+                                  const void *instr)
+{
+    uint32_t parent = self->depth > 1 ? top[-1].node : self->root;
+    uint32_t node = node_of_frame(self, parent, top->frame, instr);
+    if (node)
+        *top = (struct fm_heap_step){ top->frame, instr, node };
+    return node;
+}
+
 /* The steps from the newest down to the anchor, or to the bottom, are the stack as it is; but the newest
  * may be at another instruction. Returns its node; 0: they are not. */
 static inline uint32_t node_of_same_stack(struct fm_heap_self *self, const void *newest,
@@ -205,13 +245,27 @@ static inline uint32_t node_of_same_stack(struct fm_heap_self *self, const void 
     if (!instr || (f != anchored && (f || step != self->steps)))
         return 0;
     struct fm_heap_step *top = &self->steps[self->depth - 1];
-    if (FM_LIKELY(top->instr == instr))
-        return top->node;
-    uint32_t parent = self->depth > 1 ? top[-1].node : self->root;
-    uint32_t node = node_of_frame(self, parent, top->frame, instr);
-    if (node)
-        *top = (struct fm_heap_step){ top->frame, instr, node };
-    return node;
+    return FM_LIKELY(top->instr == instr) ? top->node : node_of_moved_top(self, top, instr);
+}
+
+/* The node of a stack whose newest frame is anchored, and was the newest last time: a loop that allocates.
+ * 0: it may be any other. */
+static inline uint32_t node_of_same_top(struct fm_heap_self *self, const void *thread)
+{
+    uint32_t n = __atomic_load_n(&self->anchor_count, __ATOMIC_RELAXED);
+    if (!n || self->walked != thread)
+        return 0;
+    struct fm_heap_anchor *anchor = &self->anchors[n - 1];
+    if (anchor->step + 1 != self->depth)
+        return 0;
+    struct fm_heap_step *top = &self->steps[anchor->step];
+    const void *newest = newest_frame(thread);
+    if (newest != top->frame || pointer_at(anchor->object, fm_heap.layout.object_frame) != newest ||
+        self->era != __atomic_load_n(&fm_heap.era, __ATOMIC_RELAXED))
+        return 0;
+    anchor->served++;
+    const void *instr = pointer_at(newest, fm_heap.layout.frame_instr);
+    return FM_LIKELY(top->instr == instr) ? top->node : node_of_moved_top(self, top, instr);
 }
 
 /* The node of the stack of `thread`. */
@@ -237,6 +291,8 @@ static uint32_t node_of_stack(struct fm_heap_self *self, void *thread, enum fm_c
         if (FM_LIKELY(node != 0)) {
             if (anchor)
                 anchor->served++;
+            if (above > 1)
+                consider_top(self, thread, holds);
             return node;
         }
     }
@@ -278,8 +334,10 @@ static void *thread_of_this(void)
 
 static inline uint32_t node_of(struct fm_heap_self *self, void *thread, enum fm_context_holds holds)
 {
-    if (FM_LIKELY(thread != NULL))
-        return node_of_stack(self, thread, holds);
+    if (FM_LIKELY(thread != NULL)) {
+        uint32_t node = node_of_same_top(self, thread);
+        return node ? node : node_of_stack(self, thread, holds);
+    }
     return FM_LIKELY(fm_heap.has_layout) ? self->root : fm_heap.before;
 }
 

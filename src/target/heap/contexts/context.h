@@ -10,7 +10,8 @@
  * PyObject_Free, which we hear (watched.h). As long as we have not, and it still stands for that frame,
  * the frame lives, and since older frames wait for it, they are at the instructions where they were.
  * Then only the frames above the anchor are looked at. Anchors are put at intervals, so that a stack
- * that winds down finds the next one.
+ * that winds down finds the next one. A loop that allocates has one of its own at last, however short the
+ * stack is: then nothing is walked.
  *
  * CPython facts relied on: a frame that belongs to a thread (not to a generator) stays where it is
  * until it ends; making a frame object may be done inside of an allocation from 3.12 on, since the

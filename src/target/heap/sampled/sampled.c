@@ -85,16 +85,26 @@ static void count_size(int half, uint64_t bytes, struct fm_sampled_weight w, enu
     c->kind_bytes[kind] += (uint64_t)w.bytes;
 }
 
-/* With the lock: the block is one of the halves that its record names. */
+/* What a block is in one of the halves; false: its record does not name that one. */
+static bool is_in_half(const struct fm_heap_block *block, int half,
+                       struct fm_sampled_account *ret_account, struct fm_sampled_weight *ret_weight)
+{
+    uint32_t drawn = fm_record_slack(block->record);
+    if (!(drawn >> half & 1))
+        return false;
+    *ret_account = account_of(fm_record_account(block->record), half);
+    *ret_weight = fm_sampled_weigh(block->bytes, fm_heap.sample_bytes, half, drawn >> 2);
+    return true;
+}
+
+/* With the lock. */
 static void count_begin(const struct fm_heap_block *block, enum fm_heap_kind kind)
 {
-    uint32_t drawn = fm_record_slack(block->record), number = fm_record_account(block->record);
+    struct fm_sampled_account account;
+    struct fm_sampled_weight w;
     for (int half = 0; half < FM_HEAP_WORLDS; half++) {
-        if (!(drawn >> half & 1))
+        if (!is_in_half(block, half, &account, &w))
             continue;
-        struct fm_sampled_account account = account_of(number, half);
-        struct fm_sampled_weight w =
-            fm_sampled_weigh(block->bytes, fm_heap.sample_bytes, half, drawn >> 2);
         fm_sampled_begin(&account, w);
         count_size(half, block->bytes, w, kind);
     }
@@ -102,15 +112,13 @@ static void count_begin(const struct fm_heap_block *block, enum fm_heap_kind kin
 
 static void count_end(const struct fm_heap_self *self, const struct fm_heap_block *block)
 {
-    uint32_t drawn = fm_record_slack(block->record), number = fm_record_account(block->record);
+    struct fm_sampled_account account;
+    struct fm_sampled_weight w;
     uint32_t age = fm_sampled_here.made - fm_record_birth(block->record);
     fm_sampled_fall(fm_heap.header);
     for (int half = 0; half < FM_HEAP_WORLDS; half++) {
-        if (!(drawn >> half & 1))
+        if (!is_in_half(block, half, &account, &w))
             continue;
-        struct fm_sampled_account account = account_of(number, half);
-        struct fm_sampled_weight w =
-            fm_sampled_weigh(block->bytes, fm_heap.sample_bytes, half, drawn >> 2);
         fm_sampled_end(&account, w);
         if (account.account->thread != self->number)
             continue;
@@ -124,7 +132,7 @@ static void put(struct fm_heap_self *self, struct fm_heap_block block, enum fm_h
 {
     struct fm_heap_block old;
     fm_heap_lock_take(&sampled.lock);
-    bool ok = fm_blocks_put(&sampled.blocks, block, &old);
+    bool ok = fm_blocks_put(&sampled.blocks, block.address, block.record, block.bytes, &old);
     if (ok) {
         stretch_add((const void *)block.address); /* NOLINT */
         count_begin(&block, kind);
@@ -251,7 +259,7 @@ void fm_sampled_put_back(const struct fm_heap_block *taken)
     if (!self)
         return;
     fm_heap_lock_take(&sampled.lock);
-    if (fm_blocks_put(&sampled.blocks, *taken, &old))
+    if (fm_blocks_put(&sampled.blocks, taken->address, taken->record, taken->bytes, &old))
         stretch_add((const void *)taken->address); /* NOLINT */
     fm_heap_lock_give(&sampled.lock);
     fm_event_leave(self);

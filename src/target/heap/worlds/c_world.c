@@ -79,15 +79,16 @@ static inline size_t shard_of(uintptr_t address)
     return (address >> 4) * 0x9e3779b97f4a7c15u >> 58;
 }
 
-static inline bool record_put(bool alone, struct fm_heap_block block, struct fm_heap_block *ret_old)
+static inline bool record_put(bool alone, uintptr_t address, uint64_t record, uint64_t bytes,
+                              struct fm_heap_block *ret_old)
 {
-    size_t shard = shard_of(block.address);
+    size_t shard = shard_of(address);
     if (!alone)
         fm_heap_lock_take(&shards[shard].lock);
-    bool ok = fm_blocks_put(&shards[shard].blocks, block, ret_old);
+    bool ok = fm_blocks_put(&shards[shard].blocks, address, record, bytes, ret_old);
     if (!alone)
         fm_heap_lock_give(&shards[shard].lock);
-    fm_ranges_block_begins(FM_HEAP_RANGE_C_BLOCK, (const void *)block.address, block.bytes);
+    fm_ranges_block_begins(FM_HEAP_RANGE_C_BLOCK, (const void *)address, bytes);
     if (FM_UNLIKELY(!ok))
         fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
     return ok;
@@ -144,7 +145,7 @@ static void begins(struct fm_heap_self *self, bool alone, void *block, size_t by
     uint64_t record = fm_record(account, 0, ++self->allocations);
     fm_event_begins(self, bytes);
     struct fm_heap_block old;
-    if (record_put(alone, (struct fm_heap_block){ (uintptr_t)block, record, bytes }, &old))
+    if (record_put(alone, (uintptr_t)block, record, bytes, &old))
         fm_account_begin_shared(fm_heap.header, &fm_heap.accounts[account], alone, bytes, kind);
     if (FM_UNLIKELY(old.record != 0)) {
         age(self, alone, &old);
@@ -274,7 +275,7 @@ static void ends_not(struct fm_heap_self *self, bool alone, const struct fm_heap
 {
     struct fm_heap_block none;
     self->meter->freed -= block->bytes;
-    if (record_put(alone, *block, &none))
+    if (record_put(alone, block->address, block->record, block->bytes, &none))
         fm_account_end_shared(fm_heap.header, account_of(block), alone, -block->bytes, -1);
 }
 

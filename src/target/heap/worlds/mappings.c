@@ -15,8 +15,6 @@
 #include "target/heap/sampled/sampled.h"
 #include "target/heap/worlds/alone.h"
 
-#define FIRST_ROOM 256
-
 /* A mapping, or what is left of one. */
 struct mapping {
     uintptr_t start, end;
@@ -59,16 +57,10 @@ static void tell(const struct mapping *piece)
 static bool insert(size_t at, struct mapping piece)
 {
     if (pieces.count == pieces.room) {
-        size_t room = pieces.room ? pieces.room * 2 : FIRST_ROOM;
-        struct mapping *all = fm_heap_map(room * sizeof *all);
+        struct mapping *all = fm_heap_enlarged(pieces.all, pieces.count, &pieces.room, sizeof *all);
         if (!all)
             return false;
-        if (pieces.room) {
-            memcpy(all, pieces.all, pieces.count * sizeof *all);
-            fm_heap_unmap(pieces.all, pieces.room * sizeof *all);
-        }
         pieces.all = all;
-        pieces.room = room;
     }
     memmove(pieces.all + at + 1, pieces.all + at, (pieces.count - at) * sizeof *pieces.all);
     pieces.all[at] = piece;

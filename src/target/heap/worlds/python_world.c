@@ -46,8 +46,7 @@ static inline uint64_t record_put(void *block, size_t bytes, uint32_t account, u
         return old;
     }
     struct fm_heap_block old;
-    if (!fm_blocks_put(
-            &large, (struct fm_heap_block){ address, fm_record(account, 0, birth), bytes }, &old))
+    if (!fm_blocks_put(&large, address, fm_record(account, 0, birth), bytes, &old))
         fm_heap_count_lost(FM_HEAP_LOST_BLOCKS);
     fm_ranges_block_begins(FM_HEAP_RANGE_PYTHON_BLOCK, block, bytes);
     fm_heap.header->python_large += (int64_t)(bytes - (old.record ? old.bytes : 0));
