@@ -11,7 +11,8 @@
 #include "watch/sampler/sampler.h"
 
 #define FM_SAMPLE_DEFAULT_HZ      1000
-#define FM_SAMPLE_DEFAULT_MAX_CPU 5 /* percent of one processor, unless a rate is asked for */
+#define FM_SAMPLE_BESIDE_HZ       100 /* beside memory, if nobody asks for more */
+#define FM_SAMPLE_DEFAULT_MAX_CPU 5   /* percent of one processor, unless a rate is asked for */
 
 #define FM_SAMPLE_OPTIONS_HELP                                                                      \
     "  --rate HZ       samples of each thread per second: 1 to as fast as it goes (max); default\n" \

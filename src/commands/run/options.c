@@ -40,6 +40,7 @@ static const char help[] =
     "                  malloc (the C library's alone; costs less), events (all, and every change\n"
     "                  over time is kept; costs more), or sampled[:SIZE]: one block in\n"
     "                  SIZE bytes (64K), for little; numbers are estimates, with their errors\n"
+    "                  Beside it 100 samples a second are taken; with --sample as many as ever\n"
     "  --seed N        with --memory=sampled: the same blocks each time; N from 1 on\n"
     "  --types         with --memory: also of which types the objects are (CPython 3.13 and later)\n"
     "  --fail-above SIZE   with --memory: status 17 if a process had more at its peak; 200M, 1.5G\n"
@@ -292,6 +293,8 @@ int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
         return rc;
     if (!options->calls && !options->lines && !options->c_calls)
         return fm_verb_usage("run", "--no-c-calls goes with --calls, --trace or --lines");
+    if (options->memory && !options->sample) /* waking so often costs more than counting blocks */
+        options->sampling.rate_hz = FM_SAMPLE_BESIDE_HZ;
     if (!options->lines && !options->calls)
         options->sample = true; /* the collector when none is asked for */
     if (at >= argc)
