@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import launch
 import pythons
 
 REPO = Path(__file__).resolve().parents[2]
@@ -62,5 +63,21 @@ def inside(python, tmp_path):
                               timeout=300, cwd=tmp_path, **options)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.split("RESULT", 1)[1])
+
+    return call
+
+
+@pytest.fixture
+def record(python, tmp_path):
+    """Record a program that is written here; the file. What it printed stays at hand."""
+    def call(code, *options, status=0):
+        script = tmp_path / "program.py"
+        script.write_text(textwrap.dedent(code))
+        output = tmp_path / f"out{len(list(tmp_path.iterdir()))}.fathom"
+        done = launch.run(*(options or ("--memory",)), script, python=python, output=output,
+                          collectors=(), env=dict(os.environ, PYTHONPATH=PACKAGE))
+        assert done.returncode == status, done.stderr
+        call.stdout, call.stderr = done.stdout, done.stderr
+        return output
 
     return call

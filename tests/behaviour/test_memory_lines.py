@@ -2,30 +2,12 @@
 peak. Expected bytes come from sys.getsizeof in the program itself, or from what CPython documents: bytes have 33
 more than was asked for, in one block."""
 
-import os
 import subprocess
-import textwrap
 
 import pytest
 
 import recordings
-from conftest import PACKAGE
-from launch import FATHOM, own_run_folders, run  # noqa: F401 (a fixture)
-
-
-@pytest.fixture
-def record(python, tmp_path):
-    def call(code, *options, status=0):
-        script = tmp_path / "program.py"
-        script.write_text(textwrap.dedent(code))
-        output = tmp_path / f"out{len(list(tmp_path.iterdir()))}.fathom"
-        done = run(*(options or ("--memory",)), script, python=python, output=output, collectors=(),
-                   env=dict(os.environ, PYTHONPATH=PACKAGE))
-        assert done.returncode == status, done.stderr
-        call.stdout, call.stderr = done.stdout, done.stderr
-        return output
-
-    return call
+from launch import FATHOM, own_run_folders  # noqa: F401 (a fixture)
 
 
 def lines(path):

@@ -171,14 +171,19 @@ PARTS = """
     worker.start()
     worker.join()
     time.sleep(.3)
+    (has, tells), (end, ends) = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
         kept[2] = bytearray(5_000_000)  # child
         kept[0] = None
-        time.sleep(.8)
+        os.write(tells, b"x")
+        os.read(end, 1)
         os._exit(0)
+    os.read(has, 1)
     time.sleep(.3)
     kept[3] = bytearray(7_000_000)  # parent
+    time.sleep(.5)
+    os.write(ends, b"x")
     os.waitpid(child, 0)
     time.sleep(.3)
     os._exit(0)

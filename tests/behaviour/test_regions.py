@@ -1,33 +1,15 @@
 """Regions (fathom.region): how often, how long, and what they did to the heap. Sizes are of bytes objects: 33 bytes more
 than was asked for, in one block. What `with` itself takes and gives back is some hundred bytes, what asyncio does in a task some thousand: SLACK."""
 
-import os
 import subprocess
-import textwrap
 
 import pytest
 
 import recordings
-from conftest import PACKAGE
-from launch import FATHOM, own_run_folders, run  # noqa: F401 (a fixture)
+from launch import FATHOM, own_run_folders  # noqa: F401 (a fixture)
 
 SLACK = 10_000
 MB = 1_000_000
-
-
-@pytest.fixture
-def record(python, tmp_path):
-    def call(code, *options, status=0):
-        script = tmp_path / "program.py"
-        script.write_text(textwrap.dedent(code))
-        output = tmp_path / f"out{len(list(tmp_path.iterdir()))}.fathom"
-        done = run(*(options or ("--memory",)), script, python=python, output=output, collectors=(),
-                   env=dict(os.environ, PYTHONPATH=PACKAGE))
-        assert done.returncode == status, done.stderr
-        call.stdout, call.stderr = done.stdout, done.stderr
-        return output
-
-    return call
 
 
 def regions(path, *options):

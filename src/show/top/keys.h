@@ -28,6 +28,15 @@ enum fm_key {
 /*   action    a key, another, as shown: in one word for the line at the bottom ("": not there),
  *             and in a sentence for the help page */
 /* clang-format off */
+#define FM_MOVE_KEY_LIST(X)                                                                        \
+    X(UP, FM_KEY_UP, 'k', "Up k", "", "one row up")                                                \
+    X(DOWN, FM_KEY_DOWN, 'j', "Down j", "", "one row down")                                        \
+    X(PAGE_UP, FM_KEY_PAGE_UP, FM_KEY_CONTROL('b'), "PgUp Ctrl-B", "", "one page up")              \
+    X(PAGE_DOWN, FM_KEY_PAGE_DOWN, FM_KEY_CONTROL('f'), "PgDn Ctrl-F", "", "one page down")        \
+    X(HOME, FM_KEY_HOME, 'g', "Home g", "", "the first row, and stay there")                       \
+    X(END, FM_KEY_END, 'G', "End G", "", "the last row")                                           \
+    X(REDRAW, FM_KEY_CONTROL('l'), 0, "Ctrl-L", "", "draw everything anew")
+
 #define FM_TOP_KEY_LIST(X)                                                                         \
     X(HELP, 'h', '?', "h ?", "help", "this page")                                                  \
     X(QUIT, 'q', FM_KEY_CONTROL('c'), "q Ctrl-C", "quit", "quit; with -o, write it first")         \
@@ -50,13 +59,7 @@ enum fm_key {
     X(OPEN, FM_KEY_RIGHT, 0, "Right", "", "show them")                                             \
     X(CLOSE, FM_KEY_LEFT, 0, "Left", "", "fold them, or go to what they call")                     \
     X(WRITE, 'w', 0, "w", "write", "write the recording so far to a file")                         \
-    X(UP, FM_KEY_UP, 'k', "Up k", "", "one row up")                                                \
-    X(DOWN, FM_KEY_DOWN, 'j', "Down j", "", "one row down")                                        \
-    X(PAGE_UP, FM_KEY_PAGE_UP, FM_KEY_CONTROL('b'), "PgUp Ctrl-B", "", "one page up")              \
-    X(PAGE_DOWN, FM_KEY_PAGE_DOWN, FM_KEY_CONTROL('f'), "PgDn Ctrl-F", "", "one page down")        \
-    X(HOME, FM_KEY_HOME, 'g', "Home g", "", "the first row, and stay there")                       \
-    X(END, FM_KEY_END, 'G', "End G", "", "the last row")                                           \
-    X(REDRAW, FM_KEY_CONTROL('l'), 0, "Ctrl-L", "", "draw everything anew")
+    FM_MOVE_KEY_LIST(X)
 /* clang-format on */
 
 enum fm_top_action {

@@ -32,13 +32,7 @@
     X(LINES, 'l', 0, "l", "lines", "lines; again: functions")                                      \
     X(FUNCTIONS, 'f', 0, "f", "", "functions")                                                     \
     X(PAUSE, ' ', 0, "space", "pause", "hold the screen; again: go on")                            \
-    X(UP, FM_KEY_UP, 'k', "Up k", "", "one row up")                                                \
-    X(DOWN, FM_KEY_DOWN, 'j', "Down j", "", "one row down")                                        \
-    X(PAGE_UP, FM_KEY_PAGE_UP, FM_KEY_CONTROL('b'), "PgUp Ctrl-B", "", "one page up")              \
-    X(PAGE_DOWN, FM_KEY_PAGE_DOWN, FM_KEY_CONTROL('f'), "PgDn Ctrl-F", "", "one page down")        \
-    X(HOME, FM_KEY_HOME, 'g', "Home g", "", "the first row, and stay there")                       \
-    X(END, FM_KEY_END, 'G', "End G", "", "the last row")                                           \
-    X(REDRAW, FM_KEY_CONTROL('l'), 0, "Ctrl-L", "", "draw everything anew")
+    FM_MOVE_KEY_LIST(X)
 /* clang-format on */
 
 enum fm_memory_action {
