@@ -500,6 +500,32 @@ static void test_loss_within(void **state)
     stage_free(&s);
 }
 
+/* Killed right after a call began: f2 has no length, and is there, as f1 is. */
+static void test_last_instant(void **state)
+{
+    (void)state;
+    struct stage s;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    words_begin(w, T0);
+    words_call(w, T0, 1);
+    words_call(w, T0 + 50, 2);
+    words_hand_over(w);
+    stage_end(&s, 0);
+    assert_int_equal(fm_timeline_length_ns(s.t), 50);
+    struct spans spans = spans_of(s.t, 0, 0, 50);
+    assert_int_equal(spans.list.len, 2);
+    check_span(s.p, &spans.list.data[0], "f2", 50, 50, 1, FM_SPAN_OPEN);
+    check_span(s.p, &spans.list.data[1], "f1", 0, 50, 0, FM_SPAN_OPEN);
+    fm_vec_release(&spans.list);
+    spans = spans_of(s.t, 0, 0, 49);
+    assert_int_equal(spans.list.len, 1);
+    check_span(s.p, &spans.list.data[0], "f1", 0, 49, 0, FM_SPAN_CUT);
+    fm_vec_release(&spans.list);
+    free(w);
+    stage_free(&s);
+}
+
 /* What is lost behind the last words of two threads, of which one never had room for any. */
 static void test_loss_at_last(void **state)
 {
@@ -941,11 +967,12 @@ int main(void)
         cmocka_unit_test(test_damage),       cmocka_unit_test(test_ranges_add_up),
         cmocka_unit_test(test_build),        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_loss),         cmocka_unit_test(test_loss_within),
-        cmocka_unit_test(test_loss_at_last), cmocka_unit_test(test_tail),
-        cmocka_unit_test(test_durations),    cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_reopen),       cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_generator),    cmocka_unit_test(test_random_spans),
-        cmocka_unit_test(test_random_cells), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_loss_at_last), cmocka_unit_test(test_last_instant),
+        cmocka_unit_test(test_tail),         cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_groups),       cmocka_unit_test(test_reopen),
+        cmocka_unit_test(test_calls),        cmocka_unit_test(test_generator),
+        cmocka_unit_test(test_random_spans), cmocka_unit_test(test_random_cells),
+        cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

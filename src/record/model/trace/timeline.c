@@ -119,7 +119,8 @@ int fm_timeline_events(struct fm_timeline *t, size_t lane, uint64_t from_ns, uin
     if (!ops)
         return no_lane(lane, err);
     from_ns = on_clock(t, from_ns);
-    to_ns = on_clock(t, to_ns);
+    /* The whole of it has its last instant, too; else what comes then is that of the next stretch. */
+    to_ns = to_ns >= t->length_ns ? UINT64_MAX : on_clock(t, to_ns);
     if (ops != &fm_traced_ops)
         return ops->events(t, lane, from_ns, to_ns, tell_event, &asked, err);
     t->told_since = t->start_ns; /* there are so many of these that nothing is between */
