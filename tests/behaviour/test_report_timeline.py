@@ -110,3 +110,60 @@ def test_a_stretch_has_what_was_open_in_it(traced):
     assert "quick" not in names and names["work"]["calls"] == 0
     text = launch.fathom("report", traced, "--from", "0%", "--to", "100%", "--tree").stdout
     assert "\nonly 0.000 s to " in text
+
+
+ALIKE = """
+import time
+
+def leaf(n):
+    return n
+
+def request(n):
+    leaf(n)
+    if n % 5 == 4:
+        leaf(n)
+    time.sleep(0.2 if n == 7 else 0.001)
+
+for n in range(40):
+    request(n)
+"""
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alike")
+    (folder / "requests.py").write_text(ALIKE)
+    done = launch.run(folder / "requests.py", output=folder / "o.fathom", collectors=("--trace",))
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return folder / "o.fathom"
+
+
+def test_calls_that_did_the_same(alike):
+    """Of 40 requests eight call leaf twice; one of the others sleeps for long, and by nothing else is it slow."""
+    one, two = recordings.report(alike, "--alike", "request")["groups"]
+    assert [one["calls"], two["calls"]] == [32, 8] and [one["spans"], two["spans"]] == [2, 3]
+    assert one["max_ns"] == one["slowest"]["ns"] >= 200e6 > one["half_ns"]
+    assert one["unlike_first"] == []
+    [unlike] = two["unlike_first"]
+    assert (unlike["name"], unlike["calls"], unlike["usual_calls"]) == ("leaf", 2, 1)
+    most = one["slowest_differs"][0]
+    assert most["name"] == "sleep" or "sleep" in most["name"]
+    assert most["self_ns"] >= 200e6 > most["usual_self_ns"] > 200e6 / 32  # the average of 32, of which it is one
+    assert one["total_ns"] >= 200e6 + 31 * 1e6 and one["min_ns"] >= 1e6
+
+
+def test_alike_for_people_and_tables(alike):
+    text = launch.fathom("report", alike, "--alike", "request").stdout
+    assert "40 calls, in 2 groups that did the same" in text
+    assert "leaf ×2 (×1)" in text and "sleep" in text
+    rows = list(csv.DictReader(io.StringIO(launch.fathom("report", alike, "--alike", "request", "--csv").stdout)))
+    assert [row["calls"] for row in rows] == ["32", "8"]
+    none = launch.fathom("report", alike, "--alike", "request", "--from", "99.9%")
+    assert "no call of it began and ended in this time" in none.stdout
+
+
+def test_alike_needs_single_calls(tmp_path):
+    path = tmp_path / "o.fathom"
+    launch.run(CALLS, "0.05", output=path, collectors=("--sample",))
+    done = launch.fathom("report", path, "--alike", "work")
+    assert done.returncode != 0 and "fathom run --trace" in done.stderr

@@ -3,6 +3,7 @@
  * by hand; random ones are compared with a plain list of all their spans.
  */
 #include "fixture.h"
+#include <math.h>
 
 #include <stdio.h>
 
@@ -671,6 +672,22 @@ static void test_groups(void **state)
     assert_int_equal(two->spans, 3);
     assert_int_equal(two->min_ns, 70);
     assert_int_equal(two->max_ns, 70);
+    /* The slowest of the first waits in f3 for 5,000 and not for (5 × 10 + 5,000) ÷ 6; f1 and f2 as ever. */
+    struct fm_group_differences differ[2];
+    assert_int_equal(fm_timeline_differences(s.t, func, 0, UINT64_MAX, &groups, 2, differ, NULL),
+                     0);
+    assert_int_equal(differ[0].slowest.len, 1);
+    assert_int_equal(differ[0].slowest.data[0].func, trace_function(s.p, 3));
+    assert_true(differ[0].slowest.data[0].self_ns == 5000);
+    assert_true(fabs(differ[0].slowest.data[0].usual_self_ns - 5050 / 6.0) < 1e-6);
+    assert_int_equal(differ[0].shape.len, 0);
+    /* The others call f2 twice, all of them for as long. */
+    assert_int_equal(differ[1].slowest.len, 0);
+    assert_int_equal(differ[1].shape.len, 1);
+    assert_int_equal(differ[1].shape.data[0].func, trace_function(s.p, 2));
+    assert_true(differ[1].shape.data[0].spans == 2 && differ[1].shape.data[0].usual_spans == 1);
+    fm_group_differences_release(&differ[0]);
+    fm_group_differences_release(&differ[1]);
     fm_call_groups_release(&groups);
     free(w);
     stage_free(&s);

@@ -80,6 +80,10 @@ const sourceStates = ["file", "generated", "changed", "none"];
  * @typedef {{ fromLane: number, toLane: number, from: number, to: number }} TimelineFlow
  * @typedef {{ trace: number, block: number, at: number, bytes: number }} WantedBlock
  * @typedef {{ begin: number, end: number, func: number, depth: number, flags: number, lane: number }} TimeSpan
+ * @typedef {{ func: number, self: number, usualSelf: number, times: number, usualTimes: number }} CallDifference
+ * @typedef {{ calls: number, sum: number, half: number, spans: number, slowest: TimeSpan, differs: CallDifference[],
+ *   unlike: CallDifference[] }} CallGroup
+ * @typedef {{ groups: CallGroup[], count: number, calls: number }} CallGroups
  * @typedef {{ calls: number, sum: number, min: number, max: number, longest: TimeSpan[],
  *   buckets: { from: number, to: number, calls: number }[] }} Durations
  */
@@ -332,6 +336,23 @@ export class Engine {
     const buckets = Array.from({ length: counts.length }, (_, i) => ({ from: counts.columns[0][i],
       to: counts.columns[1][i], calls: counts.columns[2][i] }));
     return { calls, sum, min, max, longest: this.spanRows(), buckets };
+  }
+
+  /**
+   * Calls of a function by what they did, the largest groups first, and where their slowest differ from the usual.
+   * @param {number} recording @param {number} func @param {number} from @param {number} to @returns {CallGroups}
+   */
+  groups(recording, func, from, to) {
+    this.run("engine_timeline_groups", recording, func, from, to);
+    const { length, scalars, columns } = this.result(0), differ = this.result(1);
+    const [calls, sum, half, spans, begin, end, depth, flags, lane] = columns;
+    const [group, kind, of, self, usualSelf, times, usualTimes] = differ.columns;
+    const differences = Array.from({ length: differ.length }, (_, i) => ({ group: group[i], shape: kind[i] === 1,
+      func: of[i], self: self[i], usualSelf: usualSelf[i], times: times[i], usualTimes: usualTimes[i] }));
+    const groups = Array.from({ length }, (_, i) => ({ calls: calls[i], sum: sum[i], half: half[i], spans: spans[i],
+      slowest: { begin: begin[i], end: end[i], func, depth: depth[i], flags: flags[i], lane: lane[i] },
+      differs: differences.filter((d) => d.group === i && !d.shape), unlike: differences.filter((d) => d.group === i && d.shape) }));
+    return { groups, count: scalars[0], calls: scalars[1] + scalars[2] };
   }
 
   /**

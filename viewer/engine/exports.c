@@ -153,6 +153,12 @@ int engine_timeline_durations(int recording, uint32_t func, double from_ns, doub
                                         only_longest);
 }
 
+EXPORT(engine_timeline_groups)
+int engine_timeline_groups(int recording, uint32_t func, double from_ns, double to_ns)
+{
+    return fm_engine_timeline_groups(the_engine(), recording, func, from_ns, to_ns);
+}
+
 EXPORT(engine_timeline_find)
 int engine_timeline_find(int recording, uint32_t *funcs, uint32_t len, double from_ns, double to_ns,
                          int backwards)

@@ -1,8 +1,6 @@
 /* What happened when, for the page; see timeline.h. */
 #include "timeline.h"
 
-#include <math.h>
-
 #include "base/memory.h"
 #include "json.h"
 #include "record/model/trace/timeline.h"
@@ -199,19 +197,12 @@ static void put_span(const struct span_columns *c, const struct fm_recording *r,
     c->lane[row] = lane;
 }
 
-/* The function of the profile with this id in the engine; FM_NONE: there is none. */
-static uint32_t function_within(const struct fm_recording *r, uint32_t func)
+uint32_t fm_recording_function_within(const struct fm_recording *r, uint32_t func)
 {
     for (uint32_t i = 0; i < r->p->functions.len; i++)
         if (r->func_of[i] == func)
             return i;
     return FM_NONE;
-}
-
-/* Where a bucket begins: two for each power of two, as of lines (capture/live.h). */
-static double bucket_from(size_t bucket)
-{
-    return bucket ? ldexp(bucket % 2 ? 1.5 : 1, (int)(bucket / 2)) : 0;
 }
 
 static void put_buckets(struct fm_result *out, const struct fm_durations *d)
@@ -224,8 +215,8 @@ static void put_buckets(struct fm_result *out, const struct fm_durations *d)
     fm_result_begin(out, (uint32_t)(end - first));
     double *from = fm_result_f64(out), *to = fm_result_f64(out), *calls = fm_result_f64(out);
     for (size_t i = first; i < end; i++) {
-        from[i - first] = bucket_from(i);
-        to[i - first] = bucket_from(i + 1);
+        from[i - first] = fm_timeline_bucket_ns((unsigned)i);
+        to[i - first] = fm_timeline_bucket_ns((unsigned)i + 1);
         calls[i - first] = (double)d->buckets[i];
     }
 }
@@ -242,7 +233,7 @@ int fm_engine_timeline_durations(struct fm_engine *e, int recording, uint32_t fu
     if (!t)
         return -1;
     longest = longest < MAX_LONGEST ? longest : MAX_LONGEST;
-    if (func == FM_NONE || (within = function_within(r, func)) != FM_NONE)
+    if (func == FM_NONE || (within = fm_recording_function_within(r, func)) != FM_NONE)
         status = only_longest ? fm_timeline_slowest(t, within, from, to, longest, &d, &e->err)
                               : fm_timeline_durations(t, within, from, to, longest, &d, &e->err);
     if (status < 0) {

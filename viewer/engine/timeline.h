@@ -42,6 +42,14 @@ int fm_engine_timeline_give(struct fm_engine *e, int recording, uint32_t trace, 
 int fm_engine_timeline_durations(struct fm_engine *e, int recording, uint32_t func, double from_ns,
                                  double to_ns, uint32_t longest, bool only_longest);
 
+/* Calls of a function by what they did, the largest groups. Columns of results[0]: calls, sum, half up to,
+ * spans in each, then of the slowest begin, end, depth, flags, lane; scalars: how many groups there are, calls
+ * beyond them, calls in them. Of results[1], differences: group, kind (0: its slowest call against the usual
+ * one; 1: the usual one against that of the first group), function, own time, usual own time, spans, usual
+ * spans. timeline_groups.c */
+int fm_engine_timeline_groups(struct fm_engine *e, int recording, uint32_t func, double from_ns,
+                              double to_ns);
+
 /* The first span of any of these functions that begins after `from_ns` (`backwards`: the last one that
  * begins before it), looked for up to `to_ns`. Columns as of the longest above; no row: there is none. */
 int fm_engine_timeline_find(struct fm_engine *e, int recording, const uint32_t *funcs, uint32_t len,
@@ -58,6 +66,8 @@ struct fm_timeline *fm_engine_timeline_of(struct fm_engine *e, int recording,
                                           struct fm_recording **ret_recording);
 /* A function of the profile by its id in the engine. */
 uint32_t fm_recording_function(const struct fm_recording *r, uint32_t func);
+/* The function of the profile with this id in the engine; FM_NONE: there is none. */
+uint32_t fm_recording_function_within(const struct fm_recording *r, uint32_t func);
 /* ns as the model counts them; what cannot be is 0 or the end of time. */
 uint64_t fm_timeline_instant(double ns);
 

@@ -137,6 +137,14 @@ export class Session {
     );
   }
 
+  /** Calls of a function by what they did. @param {PageState} s @param {number} func
+   * @returns {import('../engine/engine.js').CallGroups | null} */
+  groups(s, func) {
+    const { id } = this.whole(s);
+    const { from, to } = this.known(s) ?? { from: 0, to: 0 };
+    return this.onceRead(s, `groups ${id} ${func} ${from} ${to}`, () => this.engine.groups(id, func, from, to));
+  }
+
   /** The next span of these functions behind an instant, or before it. @param {PageState} s @param {ArrayLike<number>} funcs
    * @param {number} from @param {boolean} backwards @returns {Promise<import('../engine/engine.js').TimeSpan | null>} */
   async findSpan(s, funcs, from, backwards) {

@@ -261,12 +261,13 @@ static void print_memory(const struct fm_report *r, const struct fm_report_optio
 static int print_timeline(const struct fm_report *r, const struct fm_report_options *o,
                           struct fm_error *err)
 {
-    bool slowest = o->part == FM_PART_SLOWEST;
-    if (o->layout == FM_LAYOUT_JSON)
-        return slowest ? fm_report_slowest_json(r, err) : fm_report_timeline_json(r, err);
-    if (o->layout == FM_LAYOUT_CSV)
-        return slowest ? fm_report_slowest_csv(r, err) : fm_report_timeline_csv(r, err);
-    return slowest ? fm_report_slowest(r, err) : fm_report_timeline(r, err);
+    static int (*const print[][3])(const struct fm_report *, struct fm_error *) = {
+        { fm_report_timeline, fm_report_timeline_json, fm_report_timeline_csv },
+        { fm_report_slowest, fm_report_slowest_json, fm_report_slowest_csv },
+        { fm_report_alike, fm_report_alike_json, fm_report_alike_csv },
+    };
+    int layout = o->layout == FM_LAYOUT_JSON ? 1 : o->layout == FM_LAYOUT_CSV ? 2 : 0;
+    return print[o->part - FM_PART_TIMELINE][layout](r, err);
 }
 
 static void print(const struct fm_report *r, const struct fm_report_options *o)

@@ -25,6 +25,7 @@ static const char help[] =
     "\n"
     "When, where the program was sampled or traced:\n"
     "      --timeline        a picture: what each thread did when\n"
+    "      --alike FUNC      calls of FUNC by what they did, and where slow ones differ; traced\n"
     "      --slowest FUNC    the longest calls of FUNC (a glob), and how long all of them took;\n"
     "                        of a traced run\n"
     "      --from T, --to T  any report of that time alone: 1.5s, 20ms, 50%\n"
@@ -118,6 +119,7 @@ enum {
     OPT_AT,
     OPT_TIMELINE,
     OPT_SLOWEST,
+    OPT_ALIKE,
     OPT_FROM,
     OPT_TO,
 };
@@ -167,6 +169,7 @@ static const struct option options[] = {
     { "at", required_argument, NULL, OPT_AT },
     { "timeline", no_argument, NULL, OPT_TIMELINE },
     { "slowest", required_argument, NULL, OPT_SLOWEST },
+    { "alike", required_argument, NULL, OPT_ALIKE },
     { "from", required_argument, NULL, OPT_FROM },
     { "to", required_argument, NULL, OPT_TO },
     { 0 },
@@ -446,9 +449,10 @@ static void remember(struct fm_report_options *o, int option)
                      { OPT_COLUMNS, "--columns" },
                      { OPT_UNIT, "--unit" },
                      { OPT_SKIP_ZERO, "--skip-zero" } };
-    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE,    OPT_THREADS,  OPT_PROCESSES,
-                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,     OPT_ANNOTATE, OPT_STATES,
-                                 OPT_WAITS,   OPT_SPOTS,   OPT_REGIONS, OPT_TIMELINE, OPT_SLOWEST };
+    static const int parts[] = { OPT_CALLERS,   OPT_CALLEES,  OPT_TREE,    OPT_THREADS,
+                                 OPT_PROCESSES, OPT_SOURCE,   OPT_LINES,   OPT_HOT,
+                                 OPT_ANNOTATE,  OPT_STATES,   OPT_WAITS,   OPT_SPOTS,
+                                 OPT_REGIONS,   OPT_TIMELINE, OPT_SLOWEST, OPT_ALIKE };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
         if (of_lines[i].option == option)
             o->of_lines = of_lines[i].name;
@@ -488,7 +492,8 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
         o->part = FM_PART_TIMELINE;
         return 0;
     case OPT_SLOWEST:
-        o->part = FM_PART_SLOWEST;
+    case OPT_ALIKE:
+        o->part = option == OPT_ALIKE ? FM_PART_ALIKE : FM_PART_SLOWEST;
         o->function = optarg;
         return 0;
     case OPT_FOLD:

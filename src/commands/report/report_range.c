@@ -90,7 +90,7 @@ int fm_report_range_open(const struct fm_report_options *o, struct fm_profile **
         return fail_without_timeline(*p, o, err);
     if (find_range(o, *t, range, err) < 0)
         return err->status;
-    if (o->part == FM_PART_SLOWEST && !has_traced_lanes(*t))
+    if (o->part != FM_PART_TIMELINE && fm_part_is_of_timeline(o->part) && !has_traced_lanes(*t))
         return fm_error_set(err, FM_UNSUPPORTED,
                             "%s was sampled, so single calls are not known: `fathom run --trace` "
                             "records each",

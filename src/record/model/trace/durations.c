@@ -166,3 +166,20 @@ void fm_durations_release(struct fm_durations *d)
 {
     fm_vec_release(&d->longest);
 }
+
+double fm_timeline_quantile_ns(const uint64_t buckets[128], uint64_t calls, uint64_t min_ns,
+                               uint64_t max_ns, double share)
+{
+    double wanted = share * (double)calls, before = 0;
+    for (unsigned i = 0; i < 128; i++) {
+        double own = (double)buckets[i];
+        if (own > 0 && before + own >= wanted) {
+            double low = fm_timeline_bucket_ns(i), high = fm_timeline_bucket_ns(i + 1);
+            double ns = low + (high - low) * (wanted - before) / own;
+            ns = ns < (double)min_ns ? (double)min_ns : ns;
+            return ns > (double)max_ns ? (double)max_ns : ns;
+        }
+        before += own;
+    }
+    return (double)max_ns;
+}

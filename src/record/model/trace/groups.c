@@ -8,21 +8,18 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "record/model/trace/alike.h"
 #include "record/model/trace/lanes.h"
 #include "record/model/trace/longest.h"
 
 #define GROUPS_MAX 65536u
 #define SLOWEST    8u /* kept of each group */
 
-struct open_call {
-    uint64_t hash, spans;
-};
-
 struct grouping {
     uint32_t func, lane;
     uint64_t from_ns;
     uint64_t wanted; /* how many calls of `func` are open */
-    FM_VEC(struct open_call) stack;
+    FM_VEC(struct fm_call_shape) stack;
     struct fm_map index; /* hash → group */
     struct fm_call_groups *into;
 };
@@ -39,7 +36,7 @@ static void add_slowest(struct fm_call_group *group, const struct fm_found_call 
 }
 
 static void add_call(struct grouping *g, const struct fm_time_span *span,
-                     const struct open_call *open)
+                     const struct fm_call_shape *open)
 {
     bool is_new = false;
     uint32_t fresh = (uint32_t)g->into->groups.len;
@@ -66,7 +63,7 @@ static void add_call(struct grouping *g, const struct fm_time_span *span,
 
 static void begin(struct grouping *g, const struct fm_time_span *span)
 {
-    struct open_call open = { fm_mix64(span->func + 1), 0 };
+    struct fm_call_shape open = fm_call_shape_begin(span->func);
     g->wanted += span->func == g->func;
     if (g->wanted)
         fm_vec_push(&g->stack, open);
@@ -76,7 +73,7 @@ static void end(struct grouping *g, const struct fm_time_span *span)
 {
     if (!g->stack.len)
         return;
-    struct open_call open = g->stack.data[--g->stack.len];
+    struct fm_call_shape open = g->stack.data[--g->stack.len];
     if (span->func == g->func) {
         g->wanted--;
         if (span->begin_ns >= g->from_ns &&
@@ -85,9 +82,7 @@ static void end(struct grouping *g, const struct fm_time_span *span)
     }
     if (!g->stack.len || span->flags & FM_SPAN_COLLECTION) /* which come when they like */
         return;
-    struct open_call *caller = &g->stack.data[g->stack.len - 1];
-    caller->hash = fm_mix64(caller->hash * 31 + open.hash);
-    caller->spans += 1 + open.spans;
+    fm_call_shape_add(&g->stack.data[g->stack.len - 1], &open);
 }
 
 static bool take(void *context, const struct fm_lane_event *event)

@@ -215,6 +215,17 @@ static inline unsigned fm_timeline_bucket(uint64_t ns)
     return octave * 2 + (unsigned)(ns >> (octave - 1) & 1);
 }
 
+/* Where a bucket begins, ns. */
+static inline double fm_timeline_bucket_ns(unsigned bucket)
+{
+    double octave = (double)(1ull << (bucket / 2 < 63 ? bucket / 2 : 63));
+    return bucket == 0 ? 0 : bucket % 2 ? octave * 1.5 : octave;
+}
+
+/* The time that a share of calls did not exceed, as near as their counts tell. */
+double fm_timeline_quantile_ns(const uint64_t buckets[128], uint64_t calls, uint64_t min_ns,
+                               uint64_t max_ns, double share);
+
 /* Calls of a function that began and ended in the range, grouped by what was called in them and in what
  * order; the largest group first. Traced lanes alone. */
 struct fm_call_group {
@@ -233,6 +244,25 @@ struct fm_call_groups {
 int fm_timeline_groups(struct fm_timeline *t, uint32_t func, uint64_t from_ns, uint64_t to_ns,
                        struct fm_call_groups *into, struct fm_error *err);
 void fm_call_groups_release(struct fm_call_groups *groups);
+
+/* Where the slow ones of a group differ: of functions that are in it the time of their own, and how often they
+ * are called, in one call and in the usual one, which is the average of all of the group. */
+struct fm_call_difference {
+    uint32_t func;
+    double self_ns, usual_self_ns;
+    double spans, usual_spans;
+};
+struct fm_group_differences {
+    FM_VEC(struct fm_call_difference)
+    slowest; /* its slowest call against the usual: most time first */
+    FM_VEC(struct fm_call_difference) shape; /* the usual call against that of the largest group */
+};
+/* Of the first `count` groups, into as many; a call inside of another one of the function counts as a part of
+ * that. The caller releases each. */
+int fm_timeline_differences(struct fm_timeline *t, uint32_t func, uint64_t from_ns, uint64_t to_ns,
+                            const struct fm_call_groups *groups, size_t count,
+                            struct fm_group_differences *into, struct fm_error *err);
+void fm_group_differences_release(struct fm_group_differences *d);
 
 /* The interpreter's lock goes from one traced thread of a process to another, in between two instants; the
  * other had done nothing that is recorded since `idle_since_ns` (UINT64_MAX: nothing at all). Only of a

@@ -55,20 +55,9 @@ int fm_slowest_find(const struct fm_report *r, struct fm_durations *ret, struct 
     return status;
 }
 
-double fm_slowest_quantile_ns(const struct fm_durations *d, double share)
+static double quantile_ns(const struct fm_durations *d, double share)
 {
-    double wanted = share * (double)d->calls, before = 0;
-    for (unsigned i = 0; i < FM_COUNT(d->buckets); i++) {
-        double own = (double)d->buckets[i];
-        if (own > 0 && before + own >= wanted) {
-            double low = fm_slowest_bucket_ns(i), high = fm_slowest_bucket_ns(i + 1);
-            double ns = low + (high - low) * (wanted - before) / own;
-            ns = ns < (double)d->min_ns ? (double)d->min_ns : ns;
-            return ns > (double)d->max_ns ? (double)d->max_ns : ns;
-        }
-        before += own;
-    }
-    return (double)d->max_ns;
+    return fm_timeline_quantile_ns(d->buckets, d->calls, d->min_ns, d->max_ns, share);
 }
 
 /* --- for people ------------------------------------------------------------------------------- */
@@ -92,8 +81,8 @@ static void put_sentence(const struct fm_report *r, const struct fm_durations *d
         fprintf(r->out, "; %s to %s, half of them up to about %s, 99 %% up to about %s",
                 fm_number_time(text[0], (int64_t)d->min_ns),
                 fm_number_time(text[1], (int64_t)d->max_ns),
-                fm_number_time(text[2], (int64_t)fm_slowest_quantile_ns(d, 0.5)),
-                fm_number_time(text[3], (int64_t)fm_slowest_quantile_ns(d, 0.99)));
+                fm_number_time(text[2], (int64_t)quantile_ns(d, 0.5)),
+                fm_number_time(text[3], (int64_t)quantile_ns(d, 0.99)));
     fputs("\n\n", r->out);
 }
 
@@ -179,7 +168,7 @@ static void put_bars(const struct fm_report *r, const struct fm_durations *d)
     for (unsigned i = first; i < last; i += step) {
         fm_autobuffer bar = FM_BUFFER_INIT;
         uint64_t calls = calls_from(d, i, step);
-        fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, (int64_t)fm_slowest_bucket_ns(i)));
+        fm_table_cell(&t, FM_COLOR_NONE, fm_number_time(text, (int64_t)fm_timeline_bucket_ns(i)));
         fm_table_cell(&t, FM_COLOR_NONE, fm_number_count(text, (int64_t)calls));
         if (calls)
             add_bar(&bar, (double)calls, (double)most);

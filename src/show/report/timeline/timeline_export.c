@@ -149,7 +149,7 @@ int fm_report_slowest_json(const struct fm_report *r, struct fm_error *err)
         if (!d.buckets[i])
             continue;
         fm_buffer_add_text(&out, n++ ? ", {" : "{");
-        fm_json_add_member(&out, "from_ns", (int64_t)fm_slowest_bucket_ns(i));
+        fm_json_add_member(&out, "from_ns", (int64_t)fm_timeline_bucket_ns(i));
         fm_json_add_member(&out, "calls", (int64_t)d.buckets[i]);
         fm_buffer_add_char(&out, '}');
     }

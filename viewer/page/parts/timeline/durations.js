@@ -3,6 +3,7 @@
 
 import { el } from "../dom.js";
 import { formatCount, formatTime } from "../numbers.js";
+import { groupsOf } from "./groups.js";
 import { formatInstant, rangeTitle } from "./range.js";
 import { spanWords } from "./tips.js";
 
@@ -43,6 +44,7 @@ export function durationsOf(app) {
     el("h3", null, "Slowest calls"),
     slowest(app, found),
     !many && found.longest.length >= FEW ? ask("Show more", "many") : null,
+    ...(counted && found.calls > 1 ? groupsOf(app) : []),
   );
 }
 

@@ -22,7 +22,7 @@ import {
 /** For the whole run, to know which strips and curves there are. */
 const OVERVIEW_CELLS = 2000;
 /** Arrows to tasks that others made; more hide what is below them. */
-const MOST_MADE = 200;
+const MOST_MADE = 80;
 
 export class Scene {
   /** @param {App} app */
