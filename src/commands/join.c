@@ -227,13 +227,16 @@ static void join_traced(struct fm_profile *into, const char *path, int folder,
     struct fm_live_trace trace = { 0 };
     if (log && fm_trace_log_pack(log)) {
         facts = fm_trace_log_facts(log);
-        trace = (struct fm_live_trace){ fm_trace_log_pack(log), fm_trace_log_packed(log),
-                                        fm_trace_watch_window_ns(traces), own != NULL };
+        trace = (struct fm_live_trace){ fm_trace_log_pack(log), fm_trace_log_open_packed(log),
+                                        fm_trace_log_path(log), fm_trace_watch_window_ns(traces),
+                                        own != NULL };
         ending->trace = &trace;
     }
     join_live(into, folder, s, ending);
     if (ending->trace && into->processes.len > before)
         note_trace(into, &facts, trace.pack, ending);
+    if (ending->trace && trace.packed >= 0)
+        close(trace.packed);
     fm_trace_log_free(own);
 }
 

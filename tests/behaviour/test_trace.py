@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -125,6 +126,22 @@ def test_a_pool(python, tmp_path):
     table = recordings.functions(output)
     assert sum(row["calls"] for row in table["task"]) == 60
     assert sum(row["calls"] for row in table["inner"]) == 6000
+    assert notes(output) == []
+
+
+def test_more_processes_than_descriptors(tmp_path):
+    """What ended holds nothing open in the launcher."""
+    code = ("import os\n"
+            "def leaf(): pass\n"
+            "for _ in range(200):\n"
+            "    if os.fork() == 0:\n"
+            "        leaf(); leaf(); os._exit(0)\n"
+            "    os.wait()\n")
+    output = tmp_path / "o.fathom"
+    done = trace("-c", code, python=NEWEST, output=output,
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert recordings.one(output, "leaf")["calls"] == 400
     assert notes(output) == []
 
 

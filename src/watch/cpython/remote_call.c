@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "watch/cpython/debug_offsets.h"
 #include "watch/cpython/stack.h"
@@ -14,6 +15,7 @@
 #define MAX_STATE      65536     /* bytes of a thread state */
 #define MAX_INTERP     (64u << 20)
 #define MAX_PATH_BYTES 4096
+#define MAIN_TRIES     50 /* a millisecond each */
 
 /* ---- where it is ---- */
 
@@ -39,6 +41,7 @@ static int read_offsets(struct fm_remote_call *call, uint64_t *ret_enabled, stru
         !fm_debug_offsets_find(&offsets, "debugger_support.debugger_script_path", &path) ||
         !fm_debug_offsets_find(&offsets, "debugger_support.debugger_script_path_size",
                                &call->path_size) ||
+        !fm_debug_offsets_find(&offsets, "interpreter_state.threads_main", &call->main_at) ||
         !fm_debug_offsets_find(&offsets, "thread_state.size", &size))
         return no_support(err);
     if (offsets.free_threaded)
@@ -48,7 +51,8 @@ static int read_offsets(struct fm_remote_call *call, uint64_t *ret_enabled, stru
     bool sane = size <= MAX_STATE && call->breaker <= size - 8 && size >= 8 && support <= size &&
                 pending <= size && path <= size && call->path_size >= 2 &&
                 call->path_size <= MAX_PATH_BYTES && support + pending + 4 <= size &&
-                support + path + call->path_size <= size && *ret_enabled <= MAX_INTERP;
+                support + path + call->path_size <= size && *ret_enabled <= MAX_INTERP &&
+                call->main_at <= MAX_INTERP;
     if (!sane)
         return fm_error_set(err, FM_DAMAGED, "what the process says about itself makes no sense");
     call->pending = support + pending;
@@ -56,31 +60,32 @@ static int read_offsets(struct fm_remote_call *call, uint64_t *ret_enabled, stru
     return 0;
 }
 
-/* The main thread of the main interpreter. */
-static fm_addr find_main(const struct fm_stack_threads *threads, fm_addr *ret_interp)
+/* The main interpreter and its main thread. Threads may come and go while they are listed, so the list
+ * may end anywhere, but an interpreter knows its main thread. */
+static bool find_main(struct fm_remote_call *call, fm_addr *ret_interp)
 {
-    fm_addr main = 0;
-    for (size_t i = 0; i < threads->len; i++)
-        if (threads->data[i].interp_id == 0) {
-            main = threads->data[i].at; /* the last one */
-            *ret_interp = threads->data[i].interp;
-        }
-    return main;
+    struct fm_stack_threads threads = { 0 };
+    if (fm_stack_threads(call->runtime, call->remote, &threads) == 0)
+        for (size_t i = 0; i < threads.len && !*ret_interp; i++)
+            if (threads.data[i].interp_id == 0)
+                *ret_interp = threads.data[i].interp;
+    fm_vec_release(&threads);
+    return *ret_interp &&
+           fm_remote_read(call->remote, *ret_interp + call->main_at, &call->main, 8) == 0 &&
+           call->main;
 }
 
 int fm_remote_call_find(struct fm_remote_call *call, const struct fm_remote *remote,
                         const struct fm_runtime *runtime, struct fm_error *err)
 {
-    struct fm_stack_threads threads = { 0 };
     fm_addr interp = 0;
     uint64_t enabled_at;
     int32_t enabled = 0;
     *call = (struct fm_remote_call){ .remote = remote, .runtime = runtime };
     if (read_offsets(call, &enabled_at, err) < 0)
         return err->status;
-    if (fm_stack_threads(runtime, remote, &threads) == 0)
-        call->main = find_main(&threads, &interp);
-    fm_vec_release(&threads);
+    for (int i = 0; i < MAIN_TRIES && !find_main(call, &interp); i++)
+        usleep(1000);
     if (!call->main || fm_remote_read(remote, interp + enabled_at, &enabled, sizeof enabled) < 0)
         return fm_error_set(err, FM_NOT_READY, "process %d is not ready, or is ending",
                             (int)remote->pid);

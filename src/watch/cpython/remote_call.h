@@ -17,6 +17,7 @@
 struct fm_remote_call {
     const struct fm_remote *remote;
     const struct fm_runtime *runtime;
+    uint64_t main_at; /* in an interpreter */
     /* In a thread state: */
     uint64_t breaker, pending, path;
     uint64_t path_size;

@@ -35,6 +35,7 @@ struct fm_trace_log *fm_trace_log_new(const char *folder, pid_t pid, unsigned nu
     log->pid = pid;
     log->number = number;
     log->file.fd = log->packed = log->journal.fd = -1;
+    log->words = fm_malloc(FM_TRACE_CHUNK_BYTES);
     return log;
 }
 
@@ -63,6 +64,8 @@ void fm_trace_log_free(struct fm_trace_log *log)
     fm_map_release(&log->next);
     fm_trace_window_release(&log->window);
     fm_trigger_scan_free(log->triggers);
+    free(log->words);
+    free(log->path);
     free(log->folder);
     free(log);
 }
@@ -70,14 +73,19 @@ void fm_trace_log_free(struct fm_trace_log *log)
 /* ---- writing ---- */
 
 /* A file of the launcher's own: on disk if there is a folder, else beside. −1: it cannot be made. */
-static int make_file(const struct fm_trace_log *log, const char *suffix)
+static int make_file(const struct fm_trace_log *log, const char *suffix, char **name)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     fm_autofree char *path =
         fm_trace_path(log->folder, FM_FOLDER_MORE_LINK "/", log->pid, log->number, suffix);
     fm_autofree char *beside = fm_trace_path(log->folder, "", log->pid, log->number, suffix);
     int fd = open(path, flags, 0600);
-    return fd < 0 && errno != EEXIST ? open(beside, flags, 0600) : fd;
+    bool is_beside = fd < 0 && errno != EEXIST;
+    if (is_beside)
+        fd = open(beside, flags, 0600);
+    if (name && fd >= 0)
+        *name = fm_strdup(is_beside ? beside : path);
+    return fd;
 }
 
 static void fail(struct fm_trace_log *log, int errnum)
@@ -127,10 +135,10 @@ static bool begin(struct fm_trace_log *log)
     if (!fm_trace_file_open(&log->file, path, true))
         return false;
     log->pack = fm_trace_pack_new(log->file.shift, fm_trace_log_sink, log);
-    log->packed = make_file(log, FM_PACKED_SUFFIX);
+    log->packed = make_file(log, FM_PACKED_SUFFIX, &log->path);
     fm_writer_init(&log->writer, log->packed);
     if (log->packed < 0 || fm_writer_start(&log->writer) < 0 ||
-        !fm_journal_begin(&log->journal, make_file(log, FM_JOURNAL_SUFFIX)))
+        !fm_journal_begin(&log->journal, make_file(log, FM_JOURNAL_SUFFIX, NULL)))
         fail(log, errno);
     fm_trace_log_tell_clock(log);
     return true;
@@ -339,6 +347,18 @@ void fm_trace_log_rest(struct fm_trace_log *log, uint64_t end_ticks)
     log->ended = true;
 }
 
+/* What is kept of a process that has ended is little: there may be thousands of them. */
+static void give_back(struct fm_trace_log *log)
+{
+    free(log->words);
+    log->words = NULL;
+    fm_map_release(&log->next);
+    fm_trace_window_release(&log->window);
+    if (log->packed >= 0)
+        close(log->packed);
+    log->packed = -1;
+}
+
 void fm_trace_log_end(struct fm_trace_log *log, uint64_t end_ticks)
 {
     uint64_t number = log->journal.number;
@@ -351,6 +371,7 @@ void fm_trace_log_end(struct fm_trace_log *log, uint64_t end_ticks)
         fm_journal_next(&log->journal);
     fm_trace_file_close(&log->file);
     fm_journal_release(&log->journal);
+    give_back(log);
 }
 
 struct fm_trace_log_facts fm_trace_log_facts(const struct fm_trace_log *log)
@@ -367,7 +388,14 @@ const struct fm_trace_pack *fm_trace_log_pack(const struct fm_trace_log *log)
     return log->pack;
 }
 
-int fm_trace_log_packed(const struct fm_trace_log *log)
+int fm_trace_log_open_packed(const struct fm_trace_log *log)
 {
-    return log->packed;
+    return log->path          ? open(log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+           : log->packed >= 0 ? fcntl(log->packed, F_DUPFD_CLOEXEC, 0)
+                              : -1;
+}
+
+const char *fm_trace_log_path(const struct fm_trace_log *log)
+{
+    return log->path;
 }

@@ -61,6 +61,9 @@ struct fm_trace_log_facts {
 
 struct fm_trace_log_facts fm_trace_log_facts(const struct fm_trace_log *log);
 const struct fm_trace_pack *fm_trace_log_pack(const struct fm_trace_log *log);
-int fm_trace_log_packed(const struct fm_trace_log *log); /* descriptor of the file; −1: none */
+
+/* The packed file, opened for reading; −1: there is none. And where it lies; NULL: it has no name. */
+int fm_trace_log_open_packed(const struct fm_trace_log *log);
+const char *fm_trace_log_path(const struct fm_trace_log *log);
 
 #endif

@@ -18,8 +18,9 @@ struct fm_trace_log {
     bool reads;   /* the folder is another's, and stays as it is */
     bool goes_on; /* chunks before were taken by somebody else */
     bool ended;
-    int failed; /* errno */
-    int packed;
+    int failed;              /* errno */
+    int packed;              /* −1: not made, or closed: runs have thousands of processes */
+    char *path;              /* of it; NULL: it has no name */
     struct fm_writer writer; /* of `packed` */
     struct fm_journal journal;
     struct fm_trace_file file;
@@ -29,7 +30,7 @@ struct fm_trace_log {
     struct fm_trigger_scan *triggers; /* NULL: nobody waits for anything */
     uint64_t peek_ns;                 /* when chunks that are being filled are looked at next */
     uint64_t missing, lost, waited_ticks;
-    uint16_t words[FM_TRACE_CHUNK_BYTES / sizeof(uint16_t)];
+    uint16_t *words; /* of a chunk, while there may be one */
 };
 
 /* "FOLDER/BELOWPID.NSUFFIX"; malloc'ed. */

@@ -221,6 +221,10 @@ static bool visit(const struct fm_trace_watch *w, struct traced *t)
         return fm_trace_log_drain(t->log);
     fm_trace_log_end(t->log, end_ticks);
     t->ended = true;
+    if (t->end_ticks && t->pidfd >= 0) { /* who waited for that is done with it */
+        close(t->pidfd);
+        t->pidfd = -1;
+    }
     return true;
 }
 

@@ -115,7 +115,9 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
     uint64_t last_ns = 0;
     const struct fm_trace_thread *traced = fm_trace_pack_threads(from->pack, &count);
     struct fm_trace trace = { .process = l->process_id };
-    trace.source = from->packed >= 0 ? fm_trace_source_file(from->packed) : NULL;
+    if (from->packed >= 0)
+        trace.source =
+            from->path ? fm_trace_source_path(from->path) : fm_trace_source_file(from->packed);
     if (!trace.source || !count) {
         fm_trace_source_drop(trace.source);
         return;

@@ -11,6 +11,7 @@
 struct fm_live_trace {
     const struct fm_trace_pack *pack; /* that has ended */
     int packed;                       /* the file with its blocks; −1: there is none */
+    const char *path;                 /* of it, if it stays there; NULL: it has no name */
     uint64_t window_ns;               /* it has only the last so much of them; 0: all */
     bool tree_cut;                    /* … and so has the packer's tree */
 };

@@ -17,24 +17,31 @@ struct fm_trace_pack *fm_trace_pack_new(uint32_t shift, fm_trace_sink *sink, voi
     return pack;
 }
 
-void fm_trace_pack_free(struct fm_trace_pack *pack)
+/* What only packing needs: most of it all, and a run may have thousands of processes that ended. */
+static void release_packing(struct fm_trace_pack *pack)
 {
-    if (!pack)
-        return;
     for (size_t i = 0; i < pack->streams.len; i++)
         fm_pack_stream_free(pack->streams.data[i]);
     fm_payload_packer_free(pack->packer);
+    pack->packer = NULL;
     fm_buffer_release(&pack->head);
     fm_buffer_release(&pack->body);
     fm_buffer_release(&pack->payload);
     fm_vec_release(&pack->streams);
     fm_map_release(&pack->stream_of);
-    fm_vec_release(&pack->threads);
-    fm_vec_release(&pack->nodes);
     fm_map_release(&pack->children);
-    fm_trace_clock_release(&pack->clock);
     fm_vec_release(&pack->tasks.list);
     fm_vec_release(&pack->async);
+}
+
+void fm_trace_pack_free(struct fm_trace_pack *pack)
+{
+    if (!pack)
+        return;
+    release_packing(pack);
+    fm_vec_release(&pack->threads);
+    fm_vec_release(&pack->nodes);
+    fm_trace_clock_release(&pack->clock);
     fm_vec_release(&pack->region_names);
     free(pack);
 }
@@ -171,6 +178,7 @@ void fm_trace_pack_end(struct fm_trace_pack *pack, uint64_t end_ticks)
     for (size_t i = 0; i < pack->streams.len; i++)
         end_stream(pack, pack->streams.data[i], ticks);
     fm_pack_emit_process(pack, true);
+    release_packing(pack);
 }
 
 /* ---- what an earlier packer gave out ---- */

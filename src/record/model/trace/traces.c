@@ -96,17 +96,21 @@ struct fm_trace_source *fm_trace_source_file(int fd)
     (void)fd;
     return NULL;
 }
+
+struct fm_trace_source *fm_trace_source_path(const char *path)
+{
+    (void)path;
+    return NULL;
+}
 #else
 struct source_file {
     int fd;
 };
 
-static bool read_file(void *context, uint64_t at, void *into, size_t bytes)
+static bool read_at(int fd, uint64_t at, uint8_t *to, size_t bytes)
 {
-    const struct source_file *of = context;
-    uint8_t *to = into;
     while (bytes) {
-        ssize_t got = pread(of->fd, to, bytes, (off_t)at);
+        ssize_t got = pread(fd, to, bytes, (off_t)at);
         if (got <= 0)
             return false;
         to += got;
@@ -114,6 +118,12 @@ static bool read_file(void *context, uint64_t at, void *into, size_t bytes)
         bytes -= (size_t)got;
     }
     return true;
+}
+
+static bool read_file(void *context, uint64_t at, void *into, size_t bytes)
+{
+    const struct source_file *of = context;
+    return read_at(of->fd, at, into, bytes);
 }
 
 static void release_file(void *context)
@@ -131,5 +141,20 @@ struct fm_trace_source *fm_trace_source_file(int fd)
     struct source_file *of = fm_calloc(1, sizeof *of);
     of->fd = own;
     return new_source(read_file, release_file, of);
+}
+
+static bool read_path(void *context, uint64_t at, void *into, size_t bytes)
+{
+    int fd = open(context, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool whole = read_at(fd, at, into, bytes);
+    close(fd);
+    return whole;
+}
+
+struct fm_trace_source *fm_trace_source_path(const char *path)
+{
+    return new_source(read_path, free, fm_strdup(path));
 }
 #endif

@@ -78,6 +78,8 @@ void fm_traces_release(struct fm_traces *traces);
 
 /* A source that reads a file by position; takes a descriptor of its own. NULL if it cannot. */
 struct fm_trace_source *fm_trace_source_file(int fd);
+/* One that opens a file whenever it reads: of many, which stay where they are as long as they are used. */
+struct fm_trace_source *fm_trace_source_path(const char *path);
 /* One that reads bytes in memory, which outlive it. */
 struct fm_trace_source *fm_trace_source_bytes(const void *bytes, size_t len);
 void fm_trace_source_drop(struct fm_trace_source *source);
