@@ -5,7 +5,6 @@ line times, in bench/programs/lines. A program of pyperformance is run as it is,
 the module `pyperf` which, in place of measuring, hands over the function that would be measured.
 """
 
-import asyncio
 import os
 import runpy
 import sys
@@ -88,6 +87,8 @@ class Runner:
         self.found.append(lambda loops: func(loops, *args))
 
     def bench_async_func(self, _name, func, *args, **_options):
+        import asyncio  # here: what imports it costs is not to be in other programs
+
         async def main(loops):
             for _ in range(loops):
                 await func(*args)

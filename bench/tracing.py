@@ -147,12 +147,11 @@ def keep(result: dict, way: str, run: dict) -> None:
 def counted(fathom: str, path: Path) -> tuple[int, int]:
     """Events (beginnings and ends of calls, goings on and yields of generators) in the file, and how many are not."""
     if path.suffix == ".fathom":
-        done = subprocess.run([fathom, "report", "--json", "-n", "all", path], capture_output=True, text=True)
+        done = subprocess.run([fathom, "report", "--json", "-n", "1", path], capture_output=True, text=True)
         if done.returncode:
             raise peers.Failure(done.stderr.strip())
-        report = json.loads(done.stdout)
-        begun = report["calls"] + sum(row["resumes"] for row in report["functions"])
-        return 2 * begun, sum(note["count"] for note in report["notes"] if "lost" in str(note))
+        report = json.loads(done.stdout)  # whose calls are those of cProfile, goings on of generators among them
+        return 2 * report["calls"], sum(note["count"] for note in report["notes"] if "lost" in str(note))
     if path.suffix == ".json":
         # One line a call, as viztracer writes it: the whole would not fit into memory as Python's objects.
         return 2 * path.read_bytes().count(b'"ph": "X"'), 0
@@ -261,7 +260,7 @@ def lost_note(times: dict) -> str:
     if "trace0" not in times["events"]:
         return "–"
     lost = times["lost"]["trace0"]
-    return f"{100 * lost / max(1, times['events']['fathom-python']):.1f} %" if lost else "none"
+    return f"{100 * lost / max(1, times['events']['trace0'] + lost):.1f} %" if lost else "none"
 
 
 def seen(times: dict, ours: str, theirs: str) -> str:
@@ -274,6 +273,11 @@ def seen(times: dict, ours: str, theirs: str) -> str:
     return "equal" if abs(share) < 0.005 else f"{100 * share:+.1f} %"
 
 
+def busy(programs: dict, ours: str) -> dict:
+    """Those that have something to record: not a program of C calls when these are left out."""
+    return {name: times for name, times in programs.items() if times["events"][ours] > 0.2 * times["events"]["fathom"]}
+
+
 def mean(programs: dict, ours: str, theirs: str, clock: str):
     return tables.geometric_mean([ratio(times, ours, theirs, clock) for times in programs.values()])
 
@@ -284,8 +288,9 @@ def worst(programs: dict, ours: str, theirs: str, clock: str):
 
 
 def verdicts(programs: dict) -> str:
-    rows = []
+    rows, everything = [], programs
     for ours, theirs, reads in PAIRS:
+        programs = busy(everything, ours)
         title = "with C calls" if ours == "fathom" else "Python functions only"
         for what, other, clock, target in (("viztracer's added CPU time", theirs, "cpu", TARGET_VIZTRACER),
                                            ("viztracer's added wall time", theirs, "wall", TARGET_VIZTRACER),
@@ -311,7 +316,8 @@ def markdown_programs(version: str, result: dict) -> list[str]:
         if reads == "reads-python":
             head += ["trace0", "ratio", "wall", "it dropped"]
         head += ["thread", "B/event", "whole file", "events seen"]
-        out.append(tables.table(head, [row_of(name, times, ours, theirs, reads) for name, times in programs.items()]))
+        out.append(tables.table(head, [row_of(name, times, ours, theirs, reads)
+                                       for name, times in busy(programs, ours).items()]))
     return out
 
 

@@ -121,7 +121,8 @@ void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t t
         ticks = s->ticks;
     struct fm_words w = fm_words_over(words, count, pack->shift, ticks);
     while (fm_words_next(&w, &word)) {
-        fm_pack_begin_stream(pack, s, w.ticks);
+        if (__builtin_expect(!s->begun, 0))
+            fm_pack_begin_stream(pack, s, w.ticks);
         if (!take_word(pack, s, &word, w.ticks)) {
             pack->broken++;
             break;

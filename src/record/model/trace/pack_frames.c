@@ -68,21 +68,23 @@ static uint32_t child_of(struct fm_trace_pack *pack, uint32_t parent, uint32_t f
     return known != FM_NONE ? known : find_child(pack, parent, func);
 }
 
+/* `whole`: how it ended is known, so how long an entry took is, too. 0 is none for the shortest. */
 static inline void add_time(struct fm_trace_pack *pack, const struct fm_pack_frame *frame,
                             uint64_t ticks, bool whole)
 {
-    if (frame->flags & FM_FRAME_NO_NODE)
+    if (__builtin_expect(frame->flags & FM_FRAME_NO_NODE, 0))
         return;
     struct fm_trace_node *node = &pack->nodes.data[frame->node];
-    node->total_ticks += ticks - frame->entered;
-    bool open_before = fm_event_how(frame->code) == FM_EVENT_OPEN;
-    uint64_t entry = ticks - (open_before ? frame->begin : frame->entered);
-    if (!whole)
+    uint64_t entry = ticks - frame->entered;
+    node->total_ticks += entry;
+    if (__builtin_expect(!whole, 0))
         return;
+    if (__builtin_expect(fm_event_how(frame->code) == FM_EVENT_OPEN, 0))
+        entry = ticks - frame->begin;
     if (entry > node->max_ticks)
         node->max_ticks = entry;
-    entry = entry ? entry : 1; /* 0 is none */
-    if (!node->min_ticks || entry < node->min_ticks)
+    entry += !entry;
+    if (entry - 1 < node->min_ticks - 1)
         node->min_ticks = entry;
 }
 
@@ -220,20 +222,29 @@ void fm_pack_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t func
 
 /* ---- ends ---- */
 
-static inline void tell_subject(struct fm_stream *s, uint32_t subject, uint64_t ticks)
+/* The first time in a stretch. False: there are too many. */
+static __attribute__((noinline)) bool meet_subject(struct fm_stream *s, uint32_t subject)
 {
     static const struct fm_pack_subject none = { .stretch = UINT64_MAX };
     if (subject >= SUBJECTS_MAX) {
         s->some_untold = true;
-        return;
+        return false;
     }
     while (s->subjects.len <= subject)
         fm_vec_push(&s->subjects, none);
+    s->subjects.data[subject] = (struct fm_pack_subject){ .stretch = s->stretch_number };
+    fm_vec_push(&s->told, subject);
+    return true;
+}
+
+static inline void tell_subject(struct fm_stream *s, uint32_t subject, uint64_t ticks)
+{
+    if (__builtin_expect((subject >= s->subjects.len ||
+                          s->subjects.data[subject].stretch != s->stretch_number) &&
+                             !meet_subject(s, subject),
+                         0))
+        return;
     struct fm_pack_subject *known = &s->subjects.data[subject];
-    if (known->stretch != s->stretch_number) {
-        *known = (struct fm_pack_subject){ .stretch = s->stretch_number };
-        fm_vec_push(&s->told, subject);
-    }
     known->spans++;
     if (ticks > known->longest)
         known->longest = ticks;
@@ -256,8 +267,8 @@ static void add_to_levels(struct fm_stream *s, const struct fm_pack_frame *frame
     }
 }
 
-void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
-                       uint64_t ticks)
+static inline void end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
+                             uint64_t ticks)
 {
     size_t depth = s->frames.len - 1;
     const struct fm_pack_frame *frame = &s->frames.data[depth];
@@ -275,6 +286,12 @@ void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t
     fm_pack_event(pack, s, code, ticks);
 }
 
+void fm_pack_end_frame(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
+                       uint64_t ticks)
+{
+    end_frame(pack, s, code, ticks);
+}
+
 void fm_pack_orphan(struct fm_stream *s, const struct fm_pack_frame *frame)
 {
     uint32_t id = fm_event_id(frame->code);
@@ -284,8 +301,8 @@ void fm_pack_orphan(struct fm_stream *s, const struct fm_pack_frame *frame)
         fm_vec_push(&s->orphans, region);
 }
 
-bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
-                      uint64_t ticks)
+static __attribute__((noinline)) bool
+end_call_with_others(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code, uint64_t ticks)
 {
     if (s->beyond) {
         s->beyond--;
@@ -303,5 +320,17 @@ bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t 
     fm_pack_end_frame(pack, s, code, ticks);
     while (s->frames.len && s->frames.data[s->frames.len - 1].flags & FM_FRAME_ENDED)
         fm_pack_end_frame(pack, s, FM_EVENT_REGION_END, ticks);
+    return true;
+}
+
+bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
+                      uint64_t ticks)
+{
+    const struct fm_pack_frame *top = s->frames.data + s->frames.len - 1;
+    if (__builtin_expect(s->frames.len < 2 || s->beyond || !fm_event_is_call(top->code) ||
+                             top[-1].flags & FM_FRAME_ENDED,
+                         0))
+        return end_call_with_others(pack, s, code, ticks);
+    end_frame(pack, s, code, ticks);
     return true;
 }
