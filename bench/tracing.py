@@ -24,7 +24,7 @@ import suite
 import tables
 
 PROGRAMS = ("loops/fib", "loops/methods", "loops/c_calls", "loops/generators", "loops/deep",
-            *(f"pyperformance/{name}" for name in ("async_tree", "deltablue", "logging", "raytrace", "richards")),
+            *(f"pyperformance/{name}" for name in ("deltablue", "logging", "raytrace", "richards")),
             *(f"real/{name}" for name in suite.REAL))
 PAIRS = (("fathom", "viztracer", "reads"), ("fathom-python", "viztracer-python", "reads-python"))
 TARGET_VIZTRACER, TARGET_TRACE0, TARGET_THREAD, TARGET_BYTES = 0.20, 1.0, 1.35, 0.8

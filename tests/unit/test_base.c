@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/runs.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "base/varint.h"
@@ -262,6 +263,45 @@ static void test_memory_undo(void **state)
     close(told[0]);
 }
 
+/* ---- sorting by runs ---- */
+
+struct run_item {
+    uint32_t key, order;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct run_item *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static void runs_are_merged(void **state)
+{
+    (void)state;
+    struct run_item items[] = { { 3, 0 }, { 5, 1 }, { 9, 2 }, { 1, 3 }, { 5, 4 },
+                                { 5, 5 }, { 0, 6 }, { 7, 7 }, { 2, 8 } };
+    static const uint32_t keys[] = { 0, 1, 2, 3, 5, 5, 5, 7, 9 };
+    static const uint32_t orders[] = { 6, 3, 8, 0, 1, 4, 5, 7, 2 };
+    fm_sort_runs(items, 9, sizeof *items, by_key);
+    for (size_t i = 0; i < 9; i++) {
+        assert_int_equal(items[i].key, keys[i]);
+        assert_int_equal(items[i].order, orders[i]);
+    }
+    fm_sort_runs(NULL, 0, sizeof *items, by_key);
+}
+
+/* Backwards, so that every run is of one: as many merges as there can be, and each number once. */
+static void runs_of_one_are_merged(void **state)
+{
+    (void)state;
+    static struct run_item items[1001];
+    for (uint32_t i = 0; i < 1001; i++)
+        items[i] = (struct run_item){ 1000 - i, i };
+    fm_sort_runs(items, 1001, sizeof *items, by_key);
+    for (uint32_t i = 0; i < 1001; i++)
+        assert_true(items[i].key == i && items[i].order == 1000 - i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_map),           cmocka_unit_test(test_error_context),
         cmocka_unit_test(test_buffer),        cmocka_unit_test(test_clean),
         cmocka_unit_test(test_utf8_of_bytes), cmocka_unit_test(test_memory_undo),
+        cmocka_unit_test(runs_are_merged),    cmocka_unit_test(runs_of_one_are_merged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

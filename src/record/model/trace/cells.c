@@ -1,6 +1,5 @@
 /* Cells: what lies in one piece of a row together; see lanes.h, timeline.h. */
-#include <stdlib.h>
-
+#include "base/runs.h"
 #include "record/model/trace/lanes.h"
 
 static void finish(struct fm_cell_builder *b, size_t depth)
@@ -59,21 +58,13 @@ static int compare_cells(const void *a, const void *b)
     return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-static bool is_sorted(const struct fm_cells *cells)
-{
-    for (size_t i = 1; i < cells->cells.len; i++)
-        if (compare_cells(&cells->cells.data[i - 1], &cells->cells.data[i]) > 0)
-            return false;
-    return true;
-}
-
 void fm_cell_builder_end(struct fm_cell_builder *b)
 {
     for (size_t depth = 0; depth < b->open.len; depth++)
         if (b->open.data[depth].spans)
             finish(b, depth);
-    if (!is_sorted(b->into))
-        qsort(b->into->cells.data, b->into->cells.len, sizeof *b->into->cells.data, compare_cells);
+    fm_sort_runs(b->into->cells.data, b->into->cells.len, sizeof *b->into->cells.data,
+                 compare_cells);
     fm_vec_release(&b->open);
     fm_vec_release(&b->covered);
 }

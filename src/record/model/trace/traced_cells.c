@@ -2,8 +2,7 @@
  * Cells of a traced lane: from the coarsest level of detail that is fine enough, or from the events if
  * there is none, or if they are so few that they are read as fast; see lanes.h, levels.h.
  */
-#include <stdlib.h>
-
+#include "base/runs.h"
 #include "record/model/trace/lanes.h"
 
 #define FEW_EVENTS 150000u /* are read within a few milliseconds */
@@ -53,14 +52,6 @@ static int compare_cells(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static bool is_sorted(const struct fm_level_cells *cells)
-{
-    for (size_t i = 1; i < cells->cells.len; i++)
-        if (compare_cells(&cells->cells.data[i - 1], &cells->cells.data[i]) > 0)
-            return false;
-    return true;
-}
-
 static void read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
                        struct level_read *read)
 {
@@ -78,9 +69,9 @@ static void read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
         if (!fm_level_facts(&facts, &head) || !fm_level_read(&facts, &body->body, take_cell, read))
             t->damaged++;
     }
-    if (!is_sorted(&read->cells))
-        qsort(read->cells.cells.data, read->cells.cells.len, sizeof *read->cells.cells.data,
-              compare_cells);
+    /* Each block is a run. */
+    fm_sort_runs(read->cells.cells.data, read->cells.cells.len, sizeof *read->cells.cells.data,
+                 compare_cells);
 }
 
 static void add_level_cell(struct fm_timeline *t, const struct fm_traced_lane *lane,
