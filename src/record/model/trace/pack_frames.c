@@ -326,9 +326,10 @@ end_call_with_others(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t c
 bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t code,
                       uint64_t ticks)
 {
-    const struct fm_pack_frame *top = s->frames.data + s->frames.len - 1;
-    if (__builtin_expect(s->frames.len < 2 || s->beyond || !fm_event_is_call(top->code) ||
-                             top[-1].flags & FM_FRAME_ENDED,
+    const struct fm_pack_frame *frames = s->frames.data;
+    size_t depth = s->frames.len;
+    if (__builtin_expect(depth < 2 || s->beyond || !fm_event_is_call(frames[depth - 1].code) ||
+                             frames[depth - 2].flags & FM_FRAME_ENDED,
                          0))
         return end_call_with_others(pack, s, code, ticks);
     end_frame(pack, s, code, ticks);
