@@ -168,6 +168,21 @@ static bool read_more(int folder, const struct store *s, struct bytes *b)
     return b->data || bytes_read(folder, beside, b) == 0 || errno == ENOENT;
 }
 
+/* Was the process killed before it had written the first word of its store? */
+static bool is_unwritten(const struct bytes *live)
+{
+    static const char nothing[sizeof((struct fm_live_header *)NULL)->magic];
+    return !live->data ||
+           (live->len >= sizeof nothing && memcmp(live->data, nothing, sizeof nothing) == 0);
+}
+
+static void note_unwritten(struct fm_profile *into, const struct store *s)
+{
+    char text[128];
+    snprintf(text, sizeof text, "process %u ended before anything of it was recorded", s->pid);
+    fm_profile_note(into, FM_NONE, "unprofiled", 1, text);
+}
+
 static void join_live(struct fm_profile *into, int folder, const struct store *s,
                       const struct fm_live_ending *ending)
 {
@@ -175,8 +190,8 @@ static void join_live(struct fm_profile *into, int folder, const struct store *s
     struct fm_error err = FM_ERROR_INIT;
     if (bytes_read(folder, s->name, &live) < 0) {
         note_lost(into, s, strerror(errno));
-    } else if (!live.data) {
-        note_lost(into, s, "it is empty");
+    } else if (is_unwritten(&live)) {
+        note_unwritten(into, s);
     } else {
         if (!read_more(folder, s, &more))
             note_lost(into, s, strerror(errno));

@@ -253,6 +253,28 @@ def test_a_killed_launcher_loses_nothing(before, after, end, tmp_path):
     assert launch.run_folders() == []
 
 
+def test_children_that_are_killed_while_they_begin(tmp_path):
+    """Their stores are there and have nothing in them: that is said, and nothing is kept for it."""
+    output, whole = tmp_path / "o.fathom", tmp_path / "whole.fathom"
+    code = ORPHAN.format(before=10, after=10, end=KILL)
+    process = launch.start(launch.FATHOM, "run", "--trace", "-q", "--python", NEWEST, "-o", output, "-c", code)
+    assert process.stdout.readline() == "ready\n"
+    folder, = launch.run_folders()
+    Path(folder, "2000000001.0.live").touch()
+    Path(folder, "2000000002.0.live").write_bytes(bytes(4096))
+    process.kill()
+    process.wait(timeout=launch.TIMEOUT)
+    assert process.stdout.read() == ""  # until the program has ended
+    process.stdout.close()
+    process.stderr.close()
+    done = launch.fathom("merge", output, "-o", whole)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert recordings.one(whole, "call")["calls"] == 20
+    said = [note["text"] for note in notes(whole, "lost", "damaged", "unprofiled")]
+    assert said == [f"process 200000000{n} ended before anything of it was recorded" for n in (1, 2)]
+    assert launch.run_folders() == []
+
+
 def test_the_recording_so_far(tmp_path):
     """A signal writes what there is; the run goes on, and its end has everything."""
     output = tmp_path / "o.fathom"
