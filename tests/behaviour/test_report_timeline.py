@@ -167,3 +167,17 @@ def test_alike_needs_single_calls(tmp_path):
     launch.run(CALLS, "0.05", output=path, collectors=("--sample",))
     done = launch.fathom("report", path, "--alike", "work")
     assert done.returncode != 0 and "fathom run --trace" in done.stderr
+
+
+def test_merged_runs_stand_side_by_side(tmp_path, traced, alike):
+    """One after the other on one clock, and it is said how sure that is."""
+    both = tmp_path / "both.fathom"
+    assert launch.fathom("merge", traced, alike, "-o", both).returncode == 0
+    found = recordings.report(both, "--timeline")
+    first, second = (recordings.report(path, "--timeline") for path in (traced, alike))
+    assert (first["runs"], first["uncertain_ns"]) == (1, 0)
+    assert found["runs"] == 2 and 1000 <= found["uncertain_ns"] < 1e9
+    lanes = sorted(found["lanes"], key=lambda lane: lane["begin_ns"])
+    assert len(lanes) == len(first["lanes"]) + len(second["lanes"])
+    assert lanes[-1]["begin_ns"] > max(lane["end_ns"] for lane in lanes[:-1])  # it was recorded afterwards
+    assert "2 runs side by side by the time of day, to within " in launch.fathom("report", both, "--timeline").stdout

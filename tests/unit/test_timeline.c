@@ -9,6 +9,7 @@
 
 #include "record/model/file/file.h"
 #include "record/model/trace/build.h"
+#include "record/model/trace/run_clocks.h"
 #include "record/model/trace/timeline.h"
 #include "scratch_file.h"
 #include "trace_profile.h"
@@ -634,6 +635,60 @@ static void test_durations(void **state)
     stage_free(&s);
 }
 
+/* A run of another machine, which was started 1,000 s before this one: what is 5 s after the start of that one and
+ * 12:00:05 there, and 12:00:07 here, is two seconds later, whatever the clocks since the start say. */
+static void test_clocks_of_runs(void **state)
+{
+    (void)state;
+    const uint64_t s_ns = 1000000000;
+    struct stage s;
+    stage_begin(&s);
+    struct trace_words *w = writer(&s, 1);
+    words_begin(w, T0);
+    words_call(w, T0 + 100, 1);
+    words_return(w, T0 + 300);
+    words_hand_over(w);
+    stage_end(&s, 0);
+    uint64_t alone_ns = fm_timeline_start_ns(s.t);
+    assert_int_equal(fm_timeline_runs(s.t), 1);
+    assert_int_equal(fm_timeline_uncertain_ns(s.t), 0);
+    fm_timeline_free(s.t);
+    s.p->processes.data[0].start_ns = 7 * s_ns; /* 12:00:07 */
+    s.p->processes.data[0].start_real_ns = 2000 * s_ns;
+    for (unsigned i = 0; i < 3; i++) { /* 12:00:05, three processes, as their clocks have it */
+        struct fm_process other = s.p->processes.data[0];
+        other.run = 1;
+        other.start_ns = 1005 * s_ns;
+        other.start_real_ns = 1998 * s_ns + 3000 * i;
+        fm_vec_push(&s.p->processes, other);
+    }
+    s.t = fm_timeline_open(s.p, NULL);
+    assert_int_equal(fm_timeline_runs(s.t), 2);
+    const struct fm_run_clock *here = fm_timeline_run(s.t, 0), *there = fm_timeline_run(s.t, 1);
+    assert_true(here->known && there->known);
+    assert_int_equal(there->shift_ns, 0);
+    assert_int_equal(here->shift_ns, 1000 * s_ns - 3000); /* the median of three */
+    assert_int_equal(there->uncertain_ns, 3000);          /* half of what they differ by */
+    assert_int_equal(here->uncertain_ns, 1000);           /* no less than to read two clocks */
+    assert_int_equal(fm_timeline_uncertain_ns(s.t), 3000);
+    assert_int_equal(fm_timeline_start_ns(s.t), alone_ns + 1000 * s_ns - 3000);
+    struct spans spans = { 0 };
+    assert_int_equal(fm_timeline_spans(s.t, 0, 0, UINT64_MAX, keep, &spans, NULL), 0);
+    assert_int_equal(spans.list.len, 1);
+    assert_int_equal(spans.list.data[0].end_ns - spans.list.data[0].begin_ns, 200);
+    fm_vec_release(&spans.list);
+    fm_timeline_free(s.t);
+    /* One machine: its own clock is better than the time of day. */
+    for (unsigned i = 1; i < 4; i++)
+        s.p->processes.data[i].start_real_ns = s.p->processes.data[i].start_ns + 1993 * s_ns + 5000;
+    s.t = fm_timeline_open(s.p, NULL);
+    assert_int_equal(fm_timeline_run(s.t, 0)->shift_ns + fm_timeline_run(s.t, 1)->shift_ns, 0);
+    assert_int_equal(fm_timeline_uncertain_ns(s.t), 5000);
+    assert_int_equal(fm_timeline_start_ns(s.t), alone_ns);
+    free(w);
+    stage_free(&s);
+}
+
 /* Ten requests f1 that call f2, f3; every third calls f2 twice; one of them is slow. */
 static void test_groups(void **state)
 {
@@ -985,11 +1040,11 @@ int main(void)
         cmocka_unit_test(test_build),        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_loss),         cmocka_unit_test(test_loss_within),
         cmocka_unit_test(test_loss_at_last), cmocka_unit_test(test_last_instant),
-        cmocka_unit_test(test_tail),         cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_groups),       cmocka_unit_test(test_reopen),
-        cmocka_unit_test(test_calls),        cmocka_unit_test(test_generator),
-        cmocka_unit_test(test_random_spans), cmocka_unit_test(test_random_cells),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_tail),         cmocka_unit_test(test_clocks_of_runs),
+        cmocka_unit_test(test_durations),    cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_reopen),       cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_generator),    cmocka_unit_test(test_random_spans),
+        cmocka_unit_test(test_random_cells), cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

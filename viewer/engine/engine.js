@@ -69,7 +69,8 @@ const sourceStates = ["file", "generated", "changed", "none"];
  *   parts: string[], residents: ResidentAccount[] }} MemoryFacts
  * @typedef {{ sampled: boolean, process: number, thread: number, begin: number, end: number, events: number,
  *   lost: number, depth: number }} Lane
- * @typedef {{ startNs: number, lengthNs: number, lanesInAll: number, lanes: Lane[] }} TimelineFacts
+ * @typedef {{ startNs: number, lengthNs: number, lanesInAll: number, runs: number, uncertainNs: number,
+ *   lanes: Lane[] }} TimelineFacts
  * @typedef {{ length: number, begin: Float64Array, end: Float64Array, func: Uint32Array, depth: Uint32Array,
  *   longest: Float64Array, spans: Float64Array, covered: Uint32Array, flags: Uint32Array, state: Uint32Array,
  *   truncated: boolean }} Cells

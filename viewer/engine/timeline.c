@@ -63,6 +63,8 @@ int fm_engine_timeline(struct fm_engine *e, int recording)
     json_int(out, "startNs", (int64_t)(fm_timeline_start_ns(t) & INT64_MAX));
     json_int(out, "lengthNs", (int64_t)(fm_timeline_length_ns(t) & INT64_MAX));
     json_int(out, "lanesInAll", (int64_t)lanes);
+    json_int(out, "runs", (int64_t)fm_timeline_runs(t));
+    json_int(out, "uncertainNs", (int64_t)(fm_timeline_uncertain_ns(t) & INT64_MAX));
     json_key(out, "lanes");
     fm_buffer_add_char(out, '[');
     for (size_t i = 0; i < lanes && i < MAX_LANES; i++) {

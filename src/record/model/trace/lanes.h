@@ -15,6 +15,7 @@
 #include "record/model/trace/clock.h"
 #include "record/model/trace/events.h"
 #include "record/model/trace/levels.h"
+#include "record/model/trace/run_clocks.h"
 #include "record/model/trace/stretch.h"
 #include "record/model/trace/timeline.h"
 #include "record/model/trace/trace_marks.h"
@@ -73,6 +74,7 @@ struct fm_away_blocks {
 
 struct fm_timeline {
     const struct fm_profile *p;
+    struct fm_run_clocks clocks;
     struct fm_away_blocks away;
     uint64_t start_ns, length_ns;
     FM_VEC(struct fm_lane) lanes;

@@ -5,22 +5,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/model/trace/run_clocks.h"
 #include "record/model/trace/sampled_lanes.h"
 
 /* --- opening ---------------------------------------------------------------------------------- */
-
-/* By how much the clock of a process's run differs from that of the first run of the recording: runs
- * may be of several machines, and stand side by side as the calendar has it. */
-static int64_t run_shift_ns(const struct fm_profile *p, uint32_t process)
-{
-    const struct fm_process *first = &p->processes.data[0], *own = first;
-    uint32_t run = p->processes.data[process].run;
-    for (uint32_t i = process + 1; i-- > 0 && p->processes.data[i].run == run;)
-        own = &p->processes.data[i];
-    if (!run || !own->start_real_ns || !first->start_real_ns)
-        return 0;
-    return (int64_t)(own->start_real_ns - own->start_ns - first->start_real_ns + first->start_ns);
-}
 
 static const struct fm_order_clock *clock_of(const struct fm_profile *p, uint32_t process)
 {
@@ -71,12 +59,14 @@ static void add_pieces(struct fm_sampled *s)
     uint64_t *instants = s->instants;
     const struct fm_order_clock *clock = NULL;
     int64_t shift_ns = 0;
+    struct fm_run_clocks clocks = { 0 };
+    fm_run_clocks_find(&clocks, p);
     for (size_t i = 0; i < p->order.lanes.len; i++) {
         const struct fm_order_lane *lane = &p->order.lanes.data[i];
         uint32_t process = p->threads.data[lane->thread].process;
         if (!clock || clock->process != process) {
             clock = clock_of(p, process);
-            shift_ns = run_shift_ns(p, process);
+            shift_ns = (int64_t)fm_run_clocks_shift_ns(&clocks, p, process);
         }
         if (!clock || !clock->times.len || !lane->n)
             continue;
@@ -86,6 +76,7 @@ static void add_pieces(struct fm_sampled *s)
     }
     if (s->pieces.len)
         qsort(s->pieces.data, s->pieces.len, sizeof *s->pieces.data, by_thread_and_time);
+    fm_run_clocks_release(&clocks);
 }
 
 static void count_piece(const struct fm_sampled *s, struct fm_lane *lane,

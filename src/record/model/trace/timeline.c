@@ -31,6 +31,7 @@ struct fm_timeline *fm_timeline_open(const struct fm_profile *p, struct fm_error
     (void)err;
     struct fm_timeline *t = fm_calloc(1, sizeof *t);
     t->p = p;
+    fm_run_clocks_find(&t->clocks, p);
     fm_traced_find(t);
     fm_sampled_find(t);
     if (!t->lanes.len) {
@@ -48,6 +49,7 @@ void fm_timeline_free(struct fm_timeline *t)
     fm_traced_release(t);
     fm_sampled_free(t->sampled);
     fm_vec_release(&t->lanes);
+    fm_run_clocks_release(&t->clocks);
     free(t);
 }
 
@@ -59,6 +61,25 @@ uint64_t fm_timeline_start_ns(const struct fm_timeline *t)
 uint64_t fm_timeline_length_ns(const struct fm_timeline *t)
 {
     return t->length_ns;
+}
+
+size_t fm_timeline_runs(const struct fm_timeline *t)
+{
+    return t->clocks.runs.len ? t->clocks.runs.len : 1;
+}
+
+const struct fm_run_clock *fm_timeline_run(const struct fm_timeline *t, size_t run)
+{
+    return run < t->clocks.runs.len ? &t->clocks.runs.data[run] : NULL;
+}
+
+uint64_t fm_timeline_uncertain_ns(const struct fm_timeline *t)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < t->clocks.runs.len; i++)
+        most =
+            t->clocks.runs.data[i].uncertain_ns > most ? t->clocks.runs.data[i].uncertain_ns : most;
+    return most;
 }
 
 size_t fm_timeline_lanes(const struct fm_timeline *t)

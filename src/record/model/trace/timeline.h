@@ -109,6 +109,12 @@ void fm_timeline_free(struct fm_timeline *t);
 
 uint64_t fm_timeline_start_ns(const struct fm_timeline *t); /* of the machine's clock */
 uint64_t fm_timeline_length_ns(const struct fm_timeline *t);
+/* Runs that were merged stand side by side by the time of day (run_clocks.h), as far as that can be told to
+ * within so much; NULL: there is only one. */
+struct fm_run_clock;
+size_t fm_timeline_runs(const struct fm_timeline *t);
+const struct fm_run_clock *fm_timeline_run(const struct fm_timeline *t, size_t run);
+uint64_t fm_timeline_uncertain_ns(const struct fm_timeline *t);
 size_t fm_timeline_lanes(const struct fm_timeline *t);
 const struct fm_lane *fm_timeline_lane(const struct fm_timeline *t, size_t lane);
 

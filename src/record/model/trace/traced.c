@@ -107,12 +107,12 @@ static struct fm_traced_lane *lane_of(struct fm_timeline *t, size_t first, uint3
     return NULL;
 }
 
-static void take_clock(struct fm_timeline_trace *trace, struct fm_cursor *head)
+static void take_clock(struct fm_timeline_trace *trace, uint64_t shift_ns, struct fm_cursor *head)
 {
     for (uint64_t count = fm_cursor_varint(head); count && !head->failed; count--) {
         uint64_t ticks = fm_cursor_varint(head), ns = fm_cursor_varint(head);
         if (!head->failed)
-            fm_trace_clock_append(&trace->clock, ticks, ns);
+            fm_trace_clock_append(&trace->clock, ticks, ns + shift_ns);
     }
 }
 
@@ -188,7 +188,7 @@ static bool take_block(struct fm_timeline *t, uint32_t number, uint32_t index, s
     case FM_BLOCK_TRACE_MARKS:
         return take_marks(t, first, &head, &block);
     case FM_BLOCK_TRACE_CLOCK:
-        take_clock(known, &head);
+        take_clock(known, fm_run_clocks_shift_ns(&t->clocks, t->p, trace->process), &head);
         return true;
     default:
         return true;
@@ -212,13 +212,15 @@ static void sort_blocks(struct fm_lane_blocks *blocks)
 static void find_lanes(struct fm_timeline *t, uint32_t number)
 {
     const struct fm_trace *trace = &t->p->traces.list.data[number];
+    uint64_t shift_ns = fm_run_clocks_shift_ns(&t->clocks, t->p, trace->process);
     for (size_t i = 0; i < trace->streams.len; i++) {
         const struct fm_trace_stream *s = &trace->streams.data[i];
         struct fm_lane lane = { .kind = FM_LANE_TRACED,
                                 .process = trace->process,
                                 .thread = s->thread,
-                                .begin_ns = s->begin_ns,
-                                .end_ns = s->end_ns > s->begin_ns ? s->end_ns : s->begin_ns,
+                                .begin_ns = s->begin_ns + shift_ns,
+                                .end_ns =
+                                    (s->end_ns > s->begin_ns ? s->end_ns : s->begin_ns) + shift_ns,
                                 .events = s->events,
                                 .lost = s->lost,
                                 .depth = s->depth };
@@ -226,6 +228,18 @@ static void find_lanes(struct fm_timeline *t, uint32_t number)
         fm_vec_push(&t->lanes, lane);
         fm_vec_push(&t->traced, traced);
     }
+}
+
+/* Ticks of a trace without pairs are ns; they are moved as others. */
+static void move_clock(struct fm_timeline *t, uint32_t number)
+{
+    struct fm_trace_clock *clock = &t->traces.data[number].clock;
+    uint32_t process = t->p->traces.list.data[number].process;
+    uint64_t shift_ns = fm_run_clocks_shift_ns(&t->clocks, t->p, process);
+    if (clock->points.len || !shift_ns)
+        return;
+    fm_trace_clock_append(clock, 1, 1 + shift_ns);
+    fm_trace_clock_append(clock, 1000000001, 1000000001 + shift_ns);
 }
 
 void fm_traced_find(struct fm_timeline *t)
@@ -242,6 +256,7 @@ void fm_traced_find(struct fm_timeline *t)
                 p->nodes.data[p->threads.data[t->lanes.data[first].thread].root].func;
         for (uint32_t i = 0; i < trace->blocks.len; i++)
             t->damaged += !take_block(t, number, i, first);
+        move_clock(t, number);
         for (size_t i = first; i < t->traced.len; i++) {
             sort_blocks(&t->traced.data[i].stretches);
             sort_blocks(&t->traced.data[i].levels);

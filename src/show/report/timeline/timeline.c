@@ -269,6 +269,12 @@ static void put_notes(const struct fm_report *r, const struct fm_phases *ph)
     if (grain_ns)
         fprintf(r->out, "the order of samples is known to within %s\n",
                 fm_number_time(text, (int64_t)grain_ns));
+    if (fm_timeline_runs(r->timeline) > 1)
+        fprintf(r->out,
+                "%zu runs side by side by the time of day, to within %s if their machines' clocks "
+                "agreed\n",
+                fm_timeline_runs(r->timeline),
+                fm_number_time(text, (int64_t)fm_timeline_uncertain_ns(r->timeline)));
     fm_color_end(&r->style, r->out, FM_COLOR_DIM);
     if (!lost)
         return;

@@ -96,6 +96,8 @@ int fm_report_timeline_json(const struct fm_report *r, struct fm_error *err)
     int status = fm_timeline_phases(r, columns_of(r), &ph, err);
     fm_json_add_subject(&out, r);
     add_range(&out, r);
+    fm_json_add_member(&out, "runs", (int64_t)fm_timeline_runs(r->timeline));
+    fm_json_add_member(&out, "uncertain_ns", (int64_t)fm_timeline_uncertain_ns(r->timeline));
     fm_json_add_key(&out, "lanes");
     fm_buffer_add_char(&out, '[');
     for (size_t i = 0; i < ph.lanes.len && status == 0; i++) {

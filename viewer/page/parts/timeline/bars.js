@@ -16,7 +16,7 @@ const button = (text, title, act) => el("button", { type: "button", title, oncli
 /** @param {HTMLElement} bar @param {App} app @param {TimelineView} view */
 export function sightBar(bar, app, view) {
   const { scene, measured } = view;
-  const { lanes, lanesInAll } = scene.facts;
+  const { lanes, lanesInAll, runs, uncertainNs } = scene.facts;
   const sum = (/** @type {"events" | "lost"} */ key) => lanes.reduce((a, lane) => a + lane[key], 0);
   const lost = sum("lost");
   const key = JSON.stringify([scene.see, measured, lost, app.session.range(app.s), app.session.blocks.bytes]);
@@ -34,6 +34,7 @@ export function sightBar(bar, app, view) {
   const whole = scene.see.to - scene.see.from >= scene.length;
   const words = [
     `${formatTime(scene.length)} · ${formatCount(lanesInAll)} ${lanesInAll === 1 ? "thread" : "threads"} · ${formatCount(sum("events"))} events`,
+    runs > 1 ? `${formatCount(runs)} runs side by side by the time of day, to within ${formatTime(uncertainNs)} if their machines' clocks agreed` : "",
     lanesInAll > lanes.length ? `${formatCount(lanes.length)} of the threads are drawn` : "",
   ];
   fill(

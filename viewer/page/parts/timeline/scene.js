@@ -50,7 +50,7 @@ export class Scene {
   /** @returns {import('../../../engine/engine.js').TimelineFacts} */
   get facts() {
     const { session, s } = this.app;
-    return session.timeline(s) ?? { startNs: 0, lengthNs: 0, lanesInAll: 0, lanes: [] };
+    return session.timeline(s) ?? { startNs: 0, lengthNs: 0, lanesInAll: 0, runs: 1, uncertainNs: 0, lanes: [] };
   }
 
   get length() {
