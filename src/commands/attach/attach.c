@@ -26,6 +26,7 @@
 #include "commands/facts.h"
 #include "commands/redact.h"
 #include "commands/run/output.h"
+#include "commands/run/trace_options.h"
 #include "commands/sample_options.h"
 #include "commands/save_times.h"
 #include "commands/verb.h"
@@ -53,7 +54,10 @@ static const char help[] =
     "  --pss           … with what is theirs of shared memory, and swap\n"
     "  --memory        instead of samples: what it allocates from now on, by line (CPython 3.14 and\n"
     "                  later, which begin that themselves when asked)\n"
-    "  --wait S        with --memory: how long the process may take to answer; default 10\n"
+    "  --trace         instead of samples: when every call begins and ends from now on: the timeline (CPython\n"
+    "                  3.14 and later); with it --no-c-calls, --max-depth, --min-duration, --window,\n"
+    "                  --include, --exclude and --on-full, as with fathom run\n"
+    "  --wait S        with --memory or --trace: how long the process may take to answer; default 10\n"
     "  --redact        leave the arguments of command lines out of the recording\n"
     "  -q, --quiet     no table at the end\n"
     "\n"
@@ -63,6 +67,8 @@ static const char help[] =
 struct attach {
     struct fm_watch_options watch;
     bool quiet, redact, heap;
+    struct fm_run_trace trace;
+    bool no_c_calls;
     uint64_t rounds, duration_ns, wait_ns;
     int ready_fd, control_fd;
     bool resident, shares; /* memory over time, with shares and swap */
@@ -130,6 +136,28 @@ static int take_own(void *context, char **words, int *at, struct fm_error *err)
         return 0;
     a->quiet = true;
     return 1;
+}
+
+/* The options of --trace, taken out of the words. −1, or the exit status. */
+static int take_trace(struct attach *a, int *argc, char **argv)
+{
+    int kept = 1;
+    for (int at = 1; at < *argc;) {
+        if (fm_option_flag("--no-c-calls", argv, &at)) {
+            a->no_c_calls = true;
+            continue;
+        }
+        int taken = fm_run_trace_take(&a->trace, argv, &at);
+        if (taken >= 0)
+            return taken;
+        if (taken == -2)
+            argv[kept++] = argv[at++];
+    }
+    argv[kept] = NULL;
+    *argc = kept;
+    if (a->no_c_calls && !a->trace.on)
+        return fm_verb_usage("attach", "--no-c-calls goes with --trace");
+    return fm_run_trace_check(&a->trace);
 }
 
 /* --- the recording ------------------------------------------------------------------------------ */
@@ -364,24 +392,34 @@ static int attach_memory(const struct attach *a)
         .wait_ns = a->wait_ns ? a->wait_ns : DEFAULT_WAIT_NS,
         .signals = a->signals,
         .ready_fd = a->ready_fd,
+        .trace = a->trace.on ? &a->trace : NULL,
+        .c_calls = !a->no_c_calls,
     };
     if (a->rounds || a->control_fd >= 0)
-        return fm_verb_usage("attach", "--memory takes no samples: --rounds has no meaning");
+        return fm_verb_usage("attach", "%s takes no samples: --rounds has no meaning",
+                             a->trace.on ? "--trace" : "--memory");
+    if (a->heap && a->trace.on)
+        return fm_verb_usage("attach", "--memory and --trace cannot be had at once");
+    if (a->trace.keep_on.count || a->trace.paused)
+        return fm_verb_usage("attach", "%s goes with fathom run",
+                             a->trace.paused ? "--paused" : "--keep-on");
     return fm_attach_memory(&options);
 }
 
 int fm_verb_attach(int argc, char **argv)
 {
-    struct attach a = { .ready_fd = -1, .control_fd = -1, .signals = -1 };
+    struct attach a = { .trace.verb = "attach", .ready_fd = -1, .control_fd = -1, .signals = -1 };
     struct fm_error err = FM_ERROR_INIT;
     struct fm_watch_verb verb = { "attach", help, take_own, &a };
     take_signals(&a); /* before anything that takes time */
-    int status = fm_watch_options_parse(&a.watch, &verb, argc, argv);
+    int status = take_trace(&a, &argc, argv);
+    if (status < 0)
+        status = fm_watch_options_parse(&a.watch, &verb, argc, argv);
     if (status >= 0) {
         close(a.signals);
         return status;
     }
-    if (a.heap) {
+    if (a.heap || a.trace.on) {
         status = attach_memory(&a);
         close(a.signals);
         return status;

@@ -1,4 +1,4 @@
-/* The memory of a running process; see attach_memory.h. */
+/* The memory or the trace of a running process; see attach_memory.h. */
 #include "commands/attach/attach_memory.h"
 
 #include <signal.h>
@@ -14,6 +14,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/run_config.h"
 #include "commands/attach/attach_script.h"
 #include "commands/facts.h"
 #include "commands/join.h"
@@ -29,6 +30,7 @@
 #include "watch/os/procfs.h"
 #include "watch/os/run/folder.h"
 #include "watch/os/run/watch.h"
+#include "watch/trace/trace_watch.h"
 
 #define SUMMARY_ROWS 15
 #define END_NS       2000000000u /* for the process to end it; it can do so later, too */
@@ -47,7 +49,9 @@ struct attach_memory {
     struct fm_run_output output;
     struct fm_profile *facts;
     struct fm_watch watch;
-    struct fm_memory_watch *memory;
+    struct fm_memory_watch *memory; /* NULL with a trace … */
+    struct fm_trace_watch *traces;  /* … which is emptied here */
+    char *config;                   /* … and asked for so */
     uint64_t start_ns;
     bool begun, stop;
 };
@@ -120,7 +124,10 @@ static int find(struct attach_memory *a, struct fm_error *err)
 static struct fm_profile *make_facts(const struct attach_memory *a)
 {
     struct fm_profile *p = fm_facts_of_watching("attach", a->options->pid);
-    fm_profile_fact(p, "collectors", "memory");
+    fm_profile_fact(p, "collectors",
+                    !a->options->trace    ? "memory"
+                    : a->options->c_calls ? "trace"
+                                          : "trace without C calls");
     fm_profile_fact(p, "command", a->command ? a->command : "");
     if (a->options->redact)
         fm_redact(p);
@@ -132,6 +139,32 @@ static void keep_facts(const struct attach_memory *a)
 {
     fm_autofree char *path = fm_path_join(a->folder.path, FM_RUN_FACTS_FILE);
     fm_profile_write(a->facts, path, NULL, true, NULL); /* can do without */
+}
+
+static char *config_of(const struct attach_memory *a)
+{
+    struct fm_buffer text = FM_BUFFER_INIT;
+    fm_buffer_addf(&text, "folder=%s%ccalls=1%cc_calls=%d%clate=1", a->folder.path,
+                   FM_RUN_SEPARATOR, FM_RUN_SEPARATOR, a->options->c_calls, FM_RUN_SEPARATOR);
+    fm_run_trace_config(a->options->trace, &text);
+    if (a->options->redact)
+        fm_buffer_addf(&text, "%credact=1", FM_RUN_SEPARATOR);
+    return fm_buffer_detach(&text);
+}
+
+static void choose_script(struct attach_memory *a)
+{
+    a->script.begin = "memory_begin";
+    a->script.end = "memory_over";
+    a->script.argument = a->folder.path;
+    a->script.recorded = "its memory by `fathom run --memory`, fathom.memory() or another `fathom "
+                         "attach --memory`";
+    if (!a->options->trace)
+        return;
+    a->script.begin = "trace_begin";
+    a->script.end = "trace_over";
+    a->script.argument = a->config = config_of(a);
+    a->script.recorded = "by `fathom run` or another `fathom attach --trace`";
 }
 
 static int prepare(struct attach_memory *a, struct fm_error *err)
@@ -146,7 +179,9 @@ static int prepare(struct attach_memory *a, struct fm_error *err)
     a->script.folder = a->folder.path;
     a->script.agents = a->agents;
     a->script.stop_fd = a->options->signals;
-    fm_together_make(a->folder.path, 0); /* can do without */
+    choose_script(a);
+    if (!a->options->trace)
+        fm_together_make(a->folder.path, 0); /* can do without */
     if (check_seen(a, a->folder.path, err) < 0 || check_seen(a, a->agents, err) < 0)
         return err->status;
     a->facts = make_facts(a);
@@ -167,11 +202,15 @@ static int begin(struct attach_memory *a, struct fm_error *err)
     fm_watch_init(&a->watch, a->folder.path);
     fm_watch_add(&a->watch, a->options->pid);
     a->start_ns = fm_clock_ns();
+    if (a->options->trace &&
+        !(a->traces = fm_trace_watch_new(a->folder.path, a->options->trace->window_ns, NULL)))
+        return fm_error_set(err, FM_SYSTEM, "no thread can be started that keeps the trace");
     if (fm_attach_script_begin(&a->script, a->options->wait_ns, err) < 0)
         return err->status;
     a->begun = true;
     fm_run_output_keep(&a->output);
-    a->memory = fm_memory_watch_new(&memory, a->options->pid);
+    if (!a->options->trace)
+        a->memory = fm_memory_watch_new(&memory, a->options->pid);
     if (a->options->ready_fd >= 0) {
         dprintf(a->options->ready_fd, "attached\n");
         close(a->options->ready_fd);
@@ -215,16 +254,21 @@ static struct fm_profile *join(struct attach_memory *a, struct fm_error *err)
         fm_vec_push(&endings, ending);
     }
     struct fm_profile *p = fm_profile_new();
-    describe(a, p);
+    if (!a->options->trace) /* the store of a traced process tells that itself */
+        describe(a, p);
     fm_memory_watch_drain(a->memory);
-    int rc = fm_join_folder(p, a->folder.path, NULL, NULL, endings.data, endings.len, err);
+    fm_trace_watch_hold(a->traces);
+    int rc = fm_join_folder(p, a->folder.path, NULL, a->traces, endings.data, endings.len, err);
+    fm_trace_watch_go_on(a->traces);
     fm_vec_release(&endings);
     if (rc < 0) {
         fm_profile_free(p);
         return NULL;
     }
-    fm_memory_watch_gather(a->memory, p);
-    fm_memory_watch_note_kills(a->memory, p);
+    if (a->memory) {
+        fm_memory_watch_gather(a->memory, p);
+        fm_memory_watch_note_kills(a->memory, p);
+    }
     struct fm_profile *facts = make_facts(a); /* without "live" */
     fm_profile_fact(facts, "start", fm_profile_fact_get(a->facts, "start"));
     fm_facts_complete(p, facts, a->start_ns);
@@ -272,7 +316,7 @@ static void on_signal(struct attach_memory *a)
 
 static bool has_ended(const struct attach_memory *a)
 {
-    return a->watch.list.data[0].end_ns != 0 || fm_memory_watch_is_over(a->memory);
+    return a->watch.list.data[0].end_ns != 0 || (a->memory && fm_memory_watch_is_over(a->memory));
 }
 
 static void wait_for_end(struct attach_memory *a)
@@ -287,7 +331,7 @@ static void wait_for_end(struct attach_memory *a)
         int ms = due_ns > now_ns ? (int)((due_ns - now_ns) / 1000000 % 60000) + 1 : 0;
         if (fm_watch_wait(&a->watch, a->options->signals, ms) == 1)
             on_signal(a);
-        if (fm_memory_watch_due_ns(a->memory) <= fm_clock_ns())
+        if (a->memory && fm_memory_watch_due_ns(a->memory) <= fm_clock_ns())
             fm_memory_watch_look(a->memory);
     }
     fm_watch_scan(&a->watch);
@@ -319,6 +363,8 @@ static bool tell_end(struct attach_memory *a)
 static int finish(struct attach_memory *a)
 {
     struct fm_error err = FM_ERROR_INIT;
+    if (has_ended(a))
+        fm_trace_watch_stop(a->traces);
     struct fm_profile *p = join(a, &err);
     int rc = p ? write_recording(a, p, &err) : err.status;
     remove_folders(a, tell_end(a));
@@ -342,6 +388,8 @@ static void release(struct attach_memory *a)
     if (a->watch.folder)
         fm_watch_release(&a->watch);
     fm_memory_watch_free(a->memory);
+    fm_trace_watch_free(a->traces);
+    free(a->config);
     fm_run_output_release(&a->output);
     fm_profile_free(a->facts);
     fm_folder_release(&a->folder);

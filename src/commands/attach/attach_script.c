@@ -24,7 +24,7 @@
 #define ANSWER_MAX 512
 
 /*
- * Behind memory_begin() nothing is allocated: a constant is written, and small numbers are there
+ * Behind the begin nothing is allocated: a constant is written, and small numbers are there
  * already. KeyboardInterrupt is the program's: it is raised again when the script is over.
  */
 static const char common_head[] =
@@ -47,7 +47,7 @@ static const char begin_body[] =
     "    except OSError:\n"
     "        return\n"
     "    try:\n"
-    "        posix.write(fd, b'+' if load().memory_begin(folder) else b'=')\n"
+    "        posix.write(fd, b'+' if getattr(load(), begin)(argument) else b'=')\n"
     "    except KeyboardInterrupt:\n"
     "        _thread.interrupt_main()\n"
     "    except BaseException as error:\n"
@@ -63,7 +63,7 @@ static const char end_body[] =
     "    except OSError:\n"
     "        return\n"
     "    try:\n"
-    "        load().memory_over()\n"
+    "        getattr(load(), end)()\n"
     "    except BaseException:\n"
     "        pass\n"
     "    try:\n"
@@ -128,6 +128,8 @@ static int prepare(const struct fm_attach_script *s, const char *path, const cha
     add_name(&text, "agents", s->agents, NULL);
     add_name(&text, "pipe", s->folder, PIPE_NAME);
     add_name(&text, "token", s->folder, TOKEN_NAME);
+    add_name(&text, "argument", s->argument, NULL);
+    fm_buffer_addf(&text, "begin = '%s'\nend = '%s'\n", s->begin, s->end);
     fm_buffer_addf(&text, "%s%s", common_head, body);
     remove_file(s, PIPE_NAME);
     int fd = make_pipe(s);
@@ -174,10 +176,8 @@ static int judge(const struct fm_attach_script *s, const char *answer, struct fm
     if (*answer == '+')
         return 0;
     if (*answer == '=')
-        return fm_error_set(err, FM_UNSUPPORTED,
-                            "the memory of process %d is recorded already: by `fathom run "
-                            "--memory`, fathom.memory() or another `fathom attach --memory`",
-                            pid);
+        return fm_error_set(err, FM_UNSUPPORTED, "process %d is recorded already: %s", pid,
+                            s->recorded);
     return fm_error_set(err, FM_UNSUPPORTED, "process %d could not begin: %s", pid, answer);
 }
 

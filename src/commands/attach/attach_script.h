@@ -1,5 +1,5 @@
 /*
- * The scripts that `fathom attach --memory` has the process run: one loads the agent of its Python and
+ * The scripts that `fathom attach --memory` or `--trace` has the process run: one loads the agent of its Python and
  * begins the recording in the folder of the run, another ends it.
  *
  * They lie in that folder. They take a token first, so that one runs only once though two threads were
@@ -16,7 +16,11 @@ struct fm_attach_script {
     struct fm_remote_call *call;
     const char *folder; /* the process must see it by that name … */
     const char *agents; /* … and that */
-    int stop_fd;        /* readable: the user waits no longer; −1: none */
+    const char *begin,
+        *end; /* functions of the agent: the first gets `argument`, the second nothing */
+    const char *argument;
+    const char *recorded; /* what is said if it is recorded already, behind "process N" */
+    int stop_fd;          /* readable: the user waits no longer; −1: none */
 };
 
 /* Begin. FM_NO_ANSWER after `limit_ns`: then nothing is asked any more. */

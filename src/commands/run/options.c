@@ -270,7 +270,7 @@ static int parse_one(struct fm_run_options *options, char **words, int *at)
 
 int fm_run_options_parse(struct fm_run_options *options, int argc, char **argv)
 {
-    *options = (struct fm_run_options){ .c_calls = true };
+    *options = (struct fm_run_options){ .c_calls = true, .trace.verb = "run" };
     fm_sample_options_init(&options->sampling);
     int at = 1, rc = -1;
     while (at < argc && rc == -1)

@@ -19,20 +19,22 @@ static int take_on_full(struct fm_run_trace *trace, const char *value)
     trace->drops = value && strcmp(value, "drop") == 0;
     if (trace->drops || (value && strcmp(value, "block") == 0))
         return -1;
-    return fm_verb_usage("run", "--on-full is block or drop");
+    return fm_verb_usage(trace->verb, "--on-full is block or drop");
 }
 
 static int take_depth(struct fm_run_trace *trace, const char *value)
 {
     long depth;
     if (!fm_option_whole(value, 1, DEPTH_MOST, &depth))
-        return fm_verb_usage("run", "--max-depth needs a whole number from 1 to %d", DEPTH_MOST);
+        return fm_verb_usage(trace->verb, "--max-depth needs a whole number from 1 to %d",
+                             DEPTH_MOST);
     trace->max_depth = (uint32_t)depth;
     return -1;
 }
 
 /* A number with its unit: a bare one could be anything. */
-static int take_time(const char *option, const char *value, uint64_t *ns)
+static int take_time(const struct fm_run_trace *trace, const char *option, const char *value,
+                     uint64_t *ns)
 {
     static const struct {
         const char *unit;
@@ -48,31 +50,36 @@ static int take_time(const char *option, const char *value, uint64_t *ns)
         *ns = (uint64_t)llround(seconds * 1e9);
         return -1;
     }
-    return fm_verb_usage("run", "%s needs a time with its unit, as 10us, 1.5ms or 2s", option);
+    return fm_verb_usage(trace->verb, "%s needs a time with its unit, as 10us, 1.5ms or 2s",
+                         option);
 }
 
-static int add_pattern(char *patterns, size_t size, const char *option, const char *pattern)
+static int add_pattern(const struct fm_run_trace *trace, char *patterns, size_t size,
+                       const char *option, const char *pattern)
 {
     size_t used = strlen(patterns);
     if (!pattern || !*pattern)
-        return fm_verb_usage("run", "%s needs a pattern", option);
+        return fm_verb_usage(trace->verb, "%s needs a pattern", option);
     if (strpbrk(pattern, "\x1f\n") || used + strlen(pattern) + 2 > size)
-        return fm_verb_usage("run", "the patterns of %s are too long or not printable", option);
+        return fm_verb_usage(trace->verb, "the patterns of %s are too long or not printable",
+                             option);
     snprintf(patterns + used, size - used, "%s%s", used ? "," : "", pattern);
     return -1;
 }
 
-static int take_slow(struct fm_trigger_rule *rule, const char *value)
+static int take_slow(const struct fm_run_trace *trace, struct fm_trigger_rule *rule,
+                     const char *value)
 {
     const char *colon = strrchr(value, ':');
     size_t len = colon ? (size_t)(colon - value) : 0;
     if (!len || len >= sizeof rule->pattern)
-        return fm_verb_usage("run", "--keep-on slow= needs a region or function and a time, as "
-                                    "slow=assembly:250ms");
+        return fm_verb_usage(trace->verb,
+                             "--keep-on slow= needs a region or function and a time, as "
+                             "slow=assembly:250ms");
     memcpy(rule->pattern, value, len);
     rule->pattern[len] = '\0';
     rule->kind = FM_TRIGGER_SLOW;
-    return take_time("--keep-on slow=NAME:TIME", colon + 1, &rule->limit_ns);
+    return take_time(trace, "--keep-on slow=NAME:TIME", colon + 1, &rule->limit_ns);
 }
 
 /* "exception", "exception=TYPE": of these `usual` stands for the type that is not named. False: it is
@@ -93,15 +100,15 @@ static int take_keep_on(struct fm_run_trace *trace, const char *value)
 {
     struct fm_trigger_rules *rules = &trace->keep_on;
     if (rules->count == FM_TRIGGER_RULES)
-        return fm_verb_usage("run", "--keep-on can be given %u times", FM_TRIGGER_RULES);
+        return fm_verb_usage(trace->verb, "--keep-on can be given %u times", FM_TRIGGER_RULES);
     struct fm_trigger_rule *rule = &rules->rules[rules->count];
     int taken = -1;
     if (value && strncmp(value, "slow=", strlen("slow=")) == 0)
-        taken = take_slow(rule, value + strlen("slow="));
+        taken = take_slow(trace, rule, value + strlen("slow="));
     else if (!value || (!take_type(rule, value, "exception", FM_TRIGGER_RAISED, "Exception") &&
                         !take_type(rule, value, "uncaught", FM_TRIGGER_UNCAUGHT, "*")))
-        taken = fm_verb_usage("run", "--keep-on is exception[=TYPE], uncaught[=TYPE] or "
-                                     "slow=NAME:TIME");
+        taken = fm_verb_usage(trace->verb, "--keep-on is exception[=TYPE], uncaught[=TYPE] or "
+                                           "slow=NAME:TIME");
     rules->count += taken == -1;
     return taken;
 }
@@ -110,7 +117,7 @@ static int take_keep_most(struct fm_run_trace *trace, const char *value)
 {
     long most;
     if (!fm_option_whole(value, 1, 10000, &most))
-        return fm_verb_usage("run", "--keep-most needs a whole number from 1 to 10000");
+        return fm_verb_usage(trace->verb, "--keep-most needs a whole number from 1 to 10000");
     trace->keep_most = (uint32_t)most;
     return -1;
 }
@@ -131,17 +138,17 @@ int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
     if (fm_option_value("--max-depth", words, at, &value))
         return take_depth(trace, value);
     if (fm_option_value("--min-duration", words, at, &value))
-        return take_time("--min-duration", value, &trace->min_ns);
+        return take_time(trace, "--min-duration", value, &trace->min_ns);
     if (fm_option_value("--window", words, at, &value))
-        return take_time("--window", value, &trace->window_ns);
+        return take_time(trace, "--window", value, &trace->window_ns);
     if (fm_option_value("--keep-on", words, at, &value))
         return take_keep_on(trace, value);
     if (fm_option_value("--keep-most", words, at, &value))
         return take_keep_most(trace, value);
     if (fm_option_value("--include", words, at, &value))
-        return add_pattern(trace->include, sizeof trace->include, "--include", value);
+        return add_pattern(trace, trace->include, sizeof trace->include, "--include", value);
     if (fm_option_value("--exclude", words, at, &value))
-        return add_pattern(trace->exclude, sizeof trace->exclude, "--exclude", value);
+        return add_pattern(trace, trace->exclude, sizeof trace->exclude, "--exclude", value);
     return -2;
 }
 
@@ -157,9 +164,9 @@ int fm_run_trace_check(const struct fm_run_trace *trace)
                          : *trace->exclude      ? "--exclude"
                                                 : NULL;
     if (option && !trace->on)
-        return fm_verb_usage("run", "%s goes with --trace", option);
+        return fm_verb_usage(trace->verb, "%s goes with --trace", option);
     if (trace->keep_most && !trace->keep_on.count)
-        return fm_verb_usage("run", "--keep-most goes with --keep-on");
+        return fm_verb_usage(trace->verb, "--keep-most goes with --keep-on");
     return -1;
 }
 

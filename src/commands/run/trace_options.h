@@ -12,6 +12,7 @@
 #include "watch/trace/trigger.h"
 
 struct fm_run_trace {
+    const char *verb; /* whose options these are, for sentences */
     bool on;
     bool drops;         /* --on-full drop: events are lost rather than waiting for room */
     bool chosen;        /* --on-full was given */

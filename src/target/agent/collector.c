@@ -142,6 +142,17 @@ struct fm_collector *fm_collector_new(const struct fm_options *options)
     return c;
 }
 
+int fm_collector_begin_again(struct fm_collector *c, const struct fm_options *options)
+{
+    c->c_calls = options->c_calls && options->calls;
+    c->redact = options->redact;
+    fm_trace_prepare(c, options);
+    copy_path(c->folder, sizeof c->folder, options->folder);
+    copy_path(c->more_folder, sizeof c->more_folder, options->more_folder);
+    fm_functions_forget_choice(c);
+    return open_store(c);
+}
+
 void fm_collector_free(struct fm_collector *c)
 {
     if (!c || c->in_timer)

@@ -146,6 +146,8 @@ struct fm_collector {
     double timer_unit;
     char folder[512], more_folder[512];
     bool trace, trace_drop, trace_exceptions, trace_late;
+    bool trace_attached;      /* it began when asked from outside: see start.h */
+    uint8_t trace_own_frames; /* … by so many frames of Fathom's own, the newest of that thread */
     uint32_t trace_depth;
     uint64_t trace_min_ticks;
     char trace_include[1024], trace_exclude[1024];
@@ -193,6 +195,9 @@ int fm_collector_stop(struct fm_collector *c);
  * switched on and off with every call of a function. Only collectors of marked lines can do that;
  * for others it is the same as stopping. */
 int fm_collector_pause(struct fm_collector *c);
+
+/* After fm_collector_forget(): begin a new store, as these options say. 0, or −1 with an exception. */
+int fm_collector_begin_again(struct fm_collector *c, const struct fm_options *options);
 
 /* Forget everything recorded; open calls stay open from now on. */
 int fm_collector_clear(struct fm_collector *c);

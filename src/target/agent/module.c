@@ -351,7 +351,28 @@ static PyObject *module_trace_stop(PyObject *module, PyObject *unused)
     return rc < 0 ? NULL : PyBool_FromLong(rc);
 }
 
+static PyObject *module_trace_begin(PyObject *module, PyObject *args)
+{
+    const char *config;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y", &config))
+        return NULL;
+    int rc = fm_start_attached(config);
+    return rc < 0 ? NULL : PyBool_FromLong(rc == 0);
+}
+
+static PyObject *module_trace_over(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    fm_start_attached_over();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef module_methods[] = {
+    { "trace_begin", module_trace_begin, METH_VARARGS,
+      "trace_begin(config) -> bool: for `fathom attach --trace`; False: it is recorded already" },
+    { "trace_over", module_trace_over, METH_NOARGS, "trace_over(): trace it no longer" },
     { "trace_start", module_trace_start, METH_NOARGS,
       "trace_start() -> bool: the trace of `fathom run --trace` begins or goes on; False: it runs "
       "already, or there is none" },

@@ -20,12 +20,17 @@
 #include "target/agent/lines/decorator.h"
 #include "target/agent/regions/regions.h"
 #include "target/agent/sources.h"
+#include "target/agent/threads.h"
+#include "target/agent/trace/late.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+#define SCRIPT_FRAMES 2 /* of commands/attach/attach_script.c: a function in a module */
 
 static struct fm_collector *running;
 static PyInterpreterState *interpreter; /* the one that is recorded; others are left alone */
 static struct fm_calibration cost;
+static bool attached; /* it was begun by fm_start_attached() */
 
 struct fm_collector *fm_start_collector(void)
 {
@@ -158,36 +163,51 @@ static void read_trace_options(const char *config, struct fm_options *options,
         options->trace_exclude = texts->exclude;
 }
 
+/* The texts that options point to. */
+struct option_texts {
+    char folder[512], more[512], lines[1024];
+    struct trace_texts trace;
+};
+
+static bool is_number(const char *config, const char *key, const char *number)
+{
+    char text[8];
+    return fm_run_config_value(config, key, text, sizeof text) && strcmp(text, number) == 0;
+}
+
+static bool read_options(const char *config, struct fm_options *options, struct option_texts *texts)
+{
+    char memory[32];
+    *options = (struct fm_options){ .folder = texts->folder };
+    if (!fm_run_config_value(config, "folder", texts->folder, sizeof texts->folder))
+        return false;
+    if (fm_run_config_value(config, "more", texts->more, sizeof texts->more) && texts->more[0])
+        options->more_folder = texts->more;
+    options->c_calls = !is_number(config, "c_calls", "0");
+    options->calls = !is_number(config, "calls", "0");
+    if (fm_run_config_value(config, "lines", texts->lines, sizeof texts->lines))
+        options->lines = texts->lines;
+    options->lines_split = is_number(config, "split", "1");
+    read_trace_options(config, options, &texts->trace);
+    if (options->trace)
+        options->lines = NULL; /* they need stacks of their own */
+    options->redact = is_number(config, "redact", "1");
+    options->lines_wait = !options->calls && !options->lines &&
+                          fm_run_config_value(config, "memory", memory, sizeof memory);
+    return true;
+}
+
 EXPORT int fathom_agent_start(const char *config)
 {
-    char folder[512], more[512], c_calls[8], calls[8], lines[1024], split[8], redact[8];
-    struct trace_texts trace_texts;
-    if (running || !fm_run_config_value(config, "folder", folder, sizeof folder))
+    struct fm_options options;
+    struct option_texts texts;
+    if (running || !read_options(config, &options, &texts))
         return -1;
-    struct fm_options options = { .folder = folder };
-    if (fm_run_config_value(config, "more", more, sizeof more) && more[0])
-        options.more_folder = more;
-    options.c_calls = !fm_run_config_value(config, "c_calls", c_calls, sizeof c_calls) ||
-                      strcmp(c_calls, "0") != 0;
-    options.calls =
-        !fm_run_config_value(config, "calls", calls, sizeof calls) || strcmp(calls, "0") != 0;
-    if (fm_run_config_value(config, "lines", lines, sizeof lines))
-        options.lines = lines;
-    options.lines_split =
-        fm_run_config_value(config, "split", split, sizeof split) && strcmp(split, "1") == 0;
-    read_trace_options(config, &options, &trace_texts);
-    if (options.trace)
-        options.lines = NULL; /* they need stacks of their own */
-    options.redact =
-        fm_run_config_value(config, "redact", redact, sizeof redact) && strcmp(redact, "1") == 0;
-    char memory[32];
-    options.lines_wait = !options.calls && !options.lines &&
-                         fm_run_config_value(config, "memory", memory, sizeof memory);
     struct fm_clock_pair since = fm_clock_pair_now();
     uint64_t cpu_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     struct fm_raised raised = fm_python_put_aside();
     bool listens = options.calls || options.lines; /* else the process is only described */
-    if (listens)
+    if (listens && !attached) /* in a program that runs it would measure that, too */
         cost = fm_calibrate(&options);
     interpreter = PyInterpreterState_Get();
     fm_heap_introduce();
@@ -205,4 +225,49 @@ EXPORT int fathom_agent_start(const char *config)
     PyErr_Clear();
     fm_python_put_back(raised);
     return rc;
+}
+
+/* ---- a program that runs already --------------------------------------------------------- */
+
+static int begin_again(const char *config)
+{
+    struct fm_options options;
+    struct option_texts texts;
+    return read_options(config, &options, &texts) ? fm_collector_begin_again(running, &options)
+                                                  : -1;
+}
+
+int fm_start_attached(const char *config)
+{
+    if (running && (!attached || running->store.header))
+        return 1;
+    attached = true;
+    int rc = running ? begin_again(config) : fathom_agent_start(config);
+    if (rc == 0) {
+        running->trace_attached = true;
+        running->trace_own_frames = SCRIPT_FRAMES;
+        rc = fm_trace_go_on(running);
+    }
+    if (rc > 0)
+        return 0;
+    if (running)
+        fm_start_attached_over();
+    else
+        attached = false;
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_OSError, "the trace cannot be kept, or another profiler of Fathom's "
+                                       "has its place in this process");
+    return -1;
+}
+
+void fm_start_attached_over(void)
+{
+    if (!attached || !running || !running->store.header)
+        return;
+    struct fm_raised raised = fm_python_put_aside();
+    if (fm_trace_pause(running) < 0)
+        PyErr_Clear();
+    fm_threads_detach_all(running);
+    fm_collector_forget(running);
+    fm_python_put_back(raised);
 }

@@ -21,4 +21,9 @@ int fathom_agent_start(const char *config);
 /* The collector that `fathom run` started in this process, or NULL. */
 struct fm_collector *fm_start_collector(void);
 
+/* `fathom attach --trace`: begin a trace in a program that runs, as a run's configuration says. 0; 1: it is
+ * recorded already; −1 with an exception. Over: nothing of it stays but the code. */
+int fm_start_attached(const char *config);
+void fm_start_attached_over(void);
+
 #endif

@@ -4,6 +4,7 @@
 #include "target/agent/functions.h"
 #include "target/agent/hooks/hooks.h"
 #include "target/agent/regions/regions.h"
+#include "target/agent/start.h"
 #include "target/agent/threads.h"
 #include "target/agent/trace/choose_calls.h"
 #include "target/agent/trace/tasks.h"
@@ -38,7 +39,7 @@ static void find_open(struct fm_collector *c, struct fm_agent_thread *t, const v
     for (size_t i = frames; i-- > newest;) {
         struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)code[i]);
         if (f)
-            fm_trace_push_open(c, t, f, code[i]);
+            fm_trace_push_open(c, t, f, code[i], i < c->trace_own_frames);
     }
     PyMem_RawFree(code);
 }
@@ -92,6 +93,22 @@ int fm_trace_pause(struct fm_collector *c)
     return rc < 0 ? -1 : 1;
 }
 
+static int end_attached(void *unused)
+{
+    (void)unused;
+    fm_start_attached_over();
+    return 0;
+}
+
+/* Not here, in the middle of an event: when the main thread comes by. */
+void fm_trace_nobody_listens(struct fm_collector *c)
+{
+    const struct fm_trace_header *header = c->trace_chunks.header;
+    bool closed = header && __atomic_load_n(&header->closed, __ATOMIC_ACQUIRE);
+    if (c->trace_attached && (closed || c->trace_chunks.given_up))
+        Py_AddPendingCall(end_attached, NULL); /* if there is no place for it, the next time */
+}
+
 int fm_trace_go_on(struct fm_collector *c)
 {
     if (c->running)
@@ -107,5 +124,6 @@ int fm_trace_go_on(struct fm_collector *c)
     struct fm_agent_thread *t = fm_collector_thread(c);
     if (t && t->trace.must_find) /* what is open is known best right here */
         fm_trace_find_open(c, t, NULL, false);
+    c->trace_own_frames = 0;
     return 1;
 }

@@ -17,6 +17,9 @@
 void fm_trace_find_open(struct fm_collector *c, struct fm_agent_thread *t, const void *begins,
                         bool region_begins);
 
+/* There is no room. If that is because whoever attached is gone, the trace ends soon. */
+void fm_trace_nobody_listens(struct fm_collector *c);
+
 /* The code that really runs in this thread, the newest first: at most `cap` of it. How much there is. */
 size_t fm_running_code(const void **into, size_t cap);
 

@@ -118,8 +118,10 @@ static bool take_chunk(struct fm_collector *c, struct fm_agent_thread *t)
     if (!fm_trace_chunks_any_full(chunks))
         take_from_others(c, t);
     while (!fm_trace_chunks_take(chunks, &t->trace))
-        if (chunks->header->drops || chunks->given_up || !fm_trace_chunks_wait(chunks))
+        if (chunks->header->drops || chunks->given_up || !fm_trace_chunks_wait(chunks)) {
+            fm_trace_nobody_listens(c);
             return false;
+        }
     uint64_t now = fm_clock_ticks(), waited = fm_elapsed(since, now);
     chunks->header->waited_ticks += waited;
     fm_trace_put_escape(&t->trace, now, FM_TRACE_WAITED,
@@ -342,13 +344,17 @@ void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct f
 }
 
 void fm_trace_push_open(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
-                        const void *key)
+                        const void *key, bool own)
 {
-    bool shown = fm_trace_is_shown(c, f, key);
+    bool shown = !own && fm_trace_is_shown(c, f, key);
     if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
         return;
     uintptr_t hidden = shown && t->top < t->trace.deepest ? 0 : FM_TRACE_HIDDEN;
     push(t, f, (uintptr_t)key | hidden, NULL, fm_clock_ticks());
+    if (own && !t->trace.own_above) { /* nothing that it calls is the program's */
+        t->trace.own_above = true;
+        t->trace.deepest = t->top;
+    }
 }
 
 /* ---- calls end --------------------------------------------------------------------------- */
@@ -485,6 +491,10 @@ void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const voi
     if (!is_hidden(t->top))
         end_call(c, t, frame, now, how);
     t->top--;
+    if (__builtin_expect(t->trace.own_above && t->top < t->trace.deepest, 0)) {
+        t->trace.own_above = false;
+        fm_trace_stack_moved(c, t);
+    }
     if (step)
         fm_trace_task_leaves(c, t, f, value, how);
 }

@@ -57,9 +57,10 @@ void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_tr
 void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                      const void *key);
 
-/* A call was open already, and is to be told so with the others of its thread (late.h). */
+/* A call was open already, and is to be told so with the others of its thread (late.h). `own`: it is Fathom's,
+ * and hidden with all that it calls. */
 void fm_trace_push_open(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
-                        const void *key);
+                        const void *key, bool own);
 
 /* The trace stops: all that is open in the thread ends there. The lock and the GIL. */
 void fm_trace_thread_rests(struct fm_collector *c, struct fm_agent_thread *t, uint64_t now);

@@ -42,6 +42,7 @@ struct fm_trace_writer {
     uint64_t lost, lost_from; /* events that were dropped since the last LOST, and from when on */
     struct fm_trace_untold *untold; /* where these are counted, or NULL */
     bool must_find;                 /* what is open has to be found first; see late.h */
+    bool own_above;                 /* what runs above `deepest` is Fathom's own script */
     bool must_tell_open;            /* … and is to be told, outermost first */
     bool must_tell; /* readers do not know the stack: LOST comes first, then all of it */
     bool told_name;
