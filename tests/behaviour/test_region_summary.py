@@ -1,9 +1,11 @@
 """fathom.summary, fathom.timing and FATHOM_SUMMARY: regions as a table, with no recording at all."""
 
+import math
 import os
 import re
 import subprocess
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +68,19 @@ def test_a_solver_prints_its_table(python, tmp_path):
         (0, "step", 3), (1, "assemble", 9), (2, "quadrature", 9), (1, "solve", 3), (2, "iteration", 60)]
     assert rows[0][3] >= rows[1][3] >= rows[2][3] >= 9 * 0.002
     assert rows[3][3] >= rows[4][3] > 0
+
+
+def test_the_solver_of_the_manual(python, tmp_path):
+    if subprocess.run([python, "-c", "import numpy"], capture_output=True, timeout=300).returncode:
+        pytest.skip("numpy is not installed for this Python")
+    program = Path(__file__).parent.parent / "programs" / "region_solver.py"
+    done = subprocess.run([python, str(program), "200", "4"], env={**os.environ, "PYTHONPATH": PACKAGE, "FATHOM_SUMMARY": "1"},
+                          capture_output=True, text=True, timeout=300)
+    assert float(done.stdout) == pytest.approx(math.exp(-math.pi ** 2 * 1e-4 * 4), rel=1e-4)
+    rows = {(row[0], row[1]): row[2] for row in table(done.stderr)}
+    iterations = rows.pop((2, "iteration"))
+    assert rows == {(0, "step"): 4, (1, "solve"): 4, (1, "assemble"): 8, (1, "multiply"): 4, (2, "quadrature"): 8, (2, "scatter"): 8,
+                    (2, "multiply"): 4, (3, "multiply"): iterations, (3, "precondition"): iterations}
 
 
 @pytest.mark.parametrize("value", [None, "", "0"])

@@ -61,6 +61,19 @@ static void set_rate(struct fm_live_loader *l, const struct fm_live_ending *endi
     }
 }
 
+/* The last instant that the region visits of a chunk mention, or the one given. */
+static uint64_t last_visit(const struct fm_live_piece *chunk, uint64_t last)
+{
+    struct fm_live_visit visit;
+    for (uint32_t at = 0; chunk->used - at >= sizeof visit; at += sizeof visit) {
+        memcpy(&visit, chunk->payload + at, sizeof visit);
+        uint64_t instant = visit.state == FM_LIVE_VISIT_ENDED ? visit.end_ticks : visit.begin_ticks;
+        if (visit.state != FM_LIVE_VISIT_FREE && instant > last)
+            last = instant;
+    }
+    return last;
+}
+
 /* The last instant that anything in the store mentions. */
 static uint64_t last_instant(const struct fm_live_loader *l)
 {
@@ -72,6 +85,8 @@ static uint64_t last_instant(const struct fm_live_loader *l)
             last = l->threads.data[i].last_ticks;
     for (size_t i = 0; i < l->chunks.all.len; i++) {
         const struct fm_live_piece *c = &l->chunks.all.data[i];
+        if (c->kind == FM_LIVE_VISITS)
+            last = last_visit(c, last);
         if (c->kind != FM_LIVE_STACK)
             continue;
         for (uint32_t at = 0; c->room - at >= sizeof(struct fm_live_frame);

@@ -38,9 +38,9 @@ static struct fm_live_frame *frame_of(const struct fm_agent_thread *t, const voi
     return python ? python : t->base;
 }
 
-/* The function on that frame is in the region from `now` on. */
+/* The function on that frame is in the region from `since` on; 0: from when that is done. */
 static void open_node(struct fm_collector *c, struct fm_agent_thread *t, struct fm_region_visit *v,
-                      struct fm_live_frame *frame, bool counted)
+                      struct fm_live_frame *frame, bool counted, uint64_t since)
 {
     struct fm_func *f = function_of(c, v->name);
     struct fm_live_node *before = (struct fm_live_node *)(uintptr_t)frame->node;
@@ -55,7 +55,7 @@ static void open_node(struct fm_collector *c, struct fm_agent_thread *t, struct 
     v->nodes_older = t->regions;
     t->regions = v;
     node->calls += counted;
-    v->entered = fm_clock_ticks();
+    v->entered = since ? since : fm_clock_ticks();
     v->live->node = node->id;
     v->live->since_ticks = v->entered;
     frame->node = (uintptr_t)node;
@@ -99,12 +99,12 @@ static struct fm_region_visit *close_from(struct fm_agent_thread *t, uint32_t de
 /* Those of the list that are on that frame go on there. What is left of the list. */
 static struct fm_region_visit *open_again(struct fm_collector *c, struct fm_agent_thread *t,
                                           struct fm_region_visit *closed,
-                                          struct fm_live_frame *frame, bool counted)
+                                          struct fm_live_frame *frame, bool counted, uint64_t since)
 {
     uint32_t depth = (uint32_t)(frame - t->base);
     while (closed && closed->depth == depth) {
         struct fm_region_visit *next = closed->nodes_older;
-        open_node(c, t, closed, frame, counted);
+        open_node(c, t, closed, frame, counted, since);
         closed = next;
     }
     return closed;
@@ -131,10 +131,10 @@ static void move_call(struct fm_collector *c, struct fm_agent_thread *t,
 static void move_calls(struct fm_collector *c, struct fm_agent_thread *t,
                        struct fm_live_frame *frame, struct fm_region_visit *closed, uint64_t now)
 {
-    closed = open_again(c, t, closed, frame, false);
+    closed = open_again(c, t, closed, frame, false, now);
     while (frame < t->top) {
         move_call(c, t, ++frame, now);
-        closed = open_again(c, t, closed, frame, false);
+        closed = open_again(c, t, closed, frame, false, now);
     }
 }
 
@@ -147,12 +147,12 @@ static void enter(struct fm_collector *c, struct fm_region_visit *v, const void 
         return;
     struct fm_live_frame *frame = frame_of(t, code);
     if (__builtin_expect(frame == t->top, 1)) {
-        open_node(c, t, v, frame, counted);
+        open_node(c, t, v, frame, counted, 0);
         return;
     }
     uint64_t now = fm_clock_ticks();
     struct fm_region_visit *deeper = close_from(t, (uint32_t)(frame - t->base) + 1, now);
-    open_node(c, t, v, frame, counted);
+    open_node(c, t, v, frame, counted, now);
     move_calls(c, t, frame, deeper, now);
 }
 
@@ -238,5 +238,5 @@ void fm_region_nodes_go_on(struct fm_collector *c, struct fm_agent_thread *t,
     uint32_t depth = (uint32_t)(t->top - t->base);
     for (struct fm_region_visit *v = taken; v; v = v->nodes_older)
         v->depth = depth;
-    open_again(c, t, taken, t->top, true);
+    open_again(c, t, taken, t->top, true, 0);
 }
