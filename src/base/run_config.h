@@ -2,7 +2,7 @@
  * What `fathom run` tells the processes of a run, in one variable: "key=value" pairs behind one another.
  * The launcher writes it; agent and heap library read it here, inside somebody's program, so nothing is
  * allocated. Keys of --trace: trace (block or drop), max_depth, min_ns, include and exclude (patterns
- * as those of lines). (The preload library, which includes nothing of ours, has its own reader.)
+ * as those of lines), args and returns (patterns, too), watch (FILE:LINE:NAME), repr (1). (The preload library, which includes nothing of ours, has its own reader.)
  */
 #ifndef FM_BASE_RUN_CONFIG_H
 #define FM_BASE_RUN_CONFIG_H

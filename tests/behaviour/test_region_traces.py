@@ -33,10 +33,12 @@ def said(one, thread=None):
         elif event.kind in ("return", "yield", "unwind"):
             name = shown.pop()
             words += [f"{event.kind} {name}"] if name else []
+        elif event.kind.startswith("region_") and (not numbers[0] or names[numbers[0]].startswith("import ")):
+            pass  # the agent's own, around what loads modules
         elif event.kind in ("region_begin", "region_end", "instant"):
             words.append(f"{event.kind} {names[numbers[0]]}")
         elif event.kind == "value":
-            words.append(f"value {names[numbers[0]]}={names[numbers[1]]}")
+            words.append(f"value {names[numbers[0]]}={event.text}")
         elif event.kind == "counter":
             words.append(f"counter {names[numbers[0]]} {struct.unpack('<d', struct.pack('<II', *numbers[1:]))[0]}")
         elif event.kind == "async_begin":

@@ -38,7 +38,8 @@ KINDS = escapes()
 class Event:
     ticks: int
     kind: str  # call, resume, return, yield, or an escape's name
-    numbers: tuple[int, ...] = ()  # of 32 bits each; a call's function
+    numbers: tuple[int, ...] = ()  # of 32 bits each; a call's function; a value's name and what it is of
+    text: str = ""  # of a value
 
 
 def decode(words: bytes, ticks: int, shift: int) -> list[Event]:
@@ -65,8 +66,13 @@ def decode(words: bytes, ticks: int, shift: int) -> list[Event]:
             kind, count = KINDS[values[at + 1] & 0xff], values[at + 1] >> 8
             payload = values[at + 2:at + 2 + count]
             numbers = payload if count == 1 else tuple(
-                payload[i] | payload[i + 1] << 16 for i in range(0, count, 2))
+                payload[i] | payload[i + 1] << 16 for i in range(0, count - 1, 2))
             at += 2 + count
+            if kind == "value":
+                text = struct.pack(f"<{count}H", *payload)[6:6 + (payload[2] >> 4)]
+                assert len(text) <= 200 and count == 3 + (len(text) + 1) // 2
+                events.append(Event(last, kind, (numbers[0], payload[2] & 15), text.decode()))
+                continue
             if kind == "time":
                 assert units == 0
                 last = numbers[0] | numbers[1] << 32

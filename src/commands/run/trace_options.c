@@ -1,6 +1,7 @@
 /* The options of `fathom run --trace`; see trace_options.h. */
 #include "commands/run/trace_options.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,9 @@
 #include "commands/sample_options.h"
 #include "commands/verb.h"
 
-#define DEPTH_MOST 1000000
-#define MIN_MOST_S 3600.0
+#define DEPTH_MOST   1000000
+#define MIN_MOST_S   3600.0
+#define WATCHES_MOST 32 /* as the agent */
 
 static int take_on_full(struct fm_run_trace *trace, const char *value)
 {
@@ -122,6 +124,28 @@ static int take_keep_most(struct fm_run_trace *trace, const char *value)
     return -1;
 }
 
+/* FILE:LINE:NAME, read from its end. */
+static bool is_watch(const char *text)
+{
+    const char *name = strrchr(text, ':'), *line = name;
+    if (!name || !name[1] || strpbrk(name + 1, " .,()[]") || strchr(text, ','))
+        return false;
+    while (line > text && line[-1] != ':')
+        line--;
+    long number = strtol(line, NULL, 10);
+    return line > text + 1 && strspn(line, "0123456789") == (size_t)(name - line) && number > 0 &&
+           number < INT_MAX;
+}
+
+static int add_watch(struct fm_run_trace *trace, const char *value)
+{
+    if (!value || !is_watch(value))
+        return fm_verb_usage(trace->verb, "--watch needs FILE:LINE:NAME, as app.py:42:total");
+    if (++trace->watches > WATCHES_MOST)
+        return fm_verb_usage(trace->verb, "--watch can be given %d times at most", WATCHES_MOST);
+    return add_pattern(trace, trace->watch, sizeof trace->watch, "--watch", value);
+}
+
 int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
 {
     const char *value = NULL;
@@ -149,6 +173,16 @@ int fm_run_trace_take(struct fm_run_trace *trace, char **words, int *at)
         return add_pattern(trace, trace->include, sizeof trace->include, "--include", value);
     if (fm_option_value("--exclude", words, at, &value))
         return add_pattern(trace, trace->exclude, sizeof trace->exclude, "--exclude", value);
+    if (fm_option_value("--args", words, at, &value))
+        return add_pattern(trace, trace->args, sizeof trace->args, "--args", value);
+    if (fm_option_value("--returns", words, at, &value))
+        return add_pattern(trace, trace->returns, sizeof trace->returns, "--returns", value);
+    if (fm_option_value("--watch", words, at, &value))
+        return add_watch(trace, value);
+    if (fm_option_flag("--repr", words, at)) {
+        trace->repr = true;
+        return -1;
+    }
     return -2;
 }
 
@@ -162,11 +196,17 @@ int fm_run_trace_check(const struct fm_run_trace *trace)
                          : trace->keep_on.count ? "--keep-on"
                          : *trace->include      ? "--include"
                          : *trace->exclude      ? "--exclude"
+                         : *trace->args         ? "--args"
+                         : *trace->returns      ? "--returns"
+                         : *trace->watch        ? "--watch"
+                         : trace->repr          ? "--repr"
                                                 : NULL;
     if (option && !trace->on)
         return fm_verb_usage(trace->verb, "%s goes with --trace", option);
     if (trace->keep_most && !trace->keep_on.count)
         return fm_verb_usage(trace->verb, "--keep-most goes with --keep-on");
+    if (trace->repr && !*trace->args && !*trace->returns && !*trace->watch)
+        return fm_verb_usage(trace->verb, "--repr goes with --args, --returns or --watch");
     return -1;
 }
 
@@ -195,4 +235,12 @@ void fm_run_trace_config(const struct fm_run_trace *trace, struct fm_buffer *int
         fm_buffer_addf(into, "%cinclude=%s", FM_RUN_SEPARATOR, trace->include);
     if (*trace->exclude)
         fm_buffer_addf(into, "%cexclude=%s", FM_RUN_SEPARATOR, trace->exclude);
+    if (*trace->args)
+        fm_buffer_addf(into, "%cargs=%s", FM_RUN_SEPARATOR, trace->args);
+    if (*trace->returns)
+        fm_buffer_addf(into, "%creturns=%s", FM_RUN_SEPARATOR, trace->returns);
+    if (*trace->watch)
+        fm_buffer_addf(into, "%cwatch=%s", FM_RUN_SEPARATOR, trace->watch);
+    if (trace->repr)
+        fm_buffer_addf(into, "%crepr=1", FM_RUN_SEPARATOR);
 }

@@ -24,6 +24,10 @@ struct fm_run_trace {
     char exclude[1024];
     struct fm_trigger_rules keep_on; /* each writes a recording of its own */
     uint32_t keep_most;              /* … so many at most */
+    char args[1024], returns[1024];  /* whose values are kept; "": nobody's */
+    char watch[1024];                /* FILE:LINE:NAME, separated by commas */
+    unsigned watches;                /* so many */
+    bool repr;                       /* values are asked for their repr() */
 };
 
 #define FM_RUN_KEEP_MOST 10
@@ -45,7 +49,12 @@ struct fm_run_trace {
     "  --keep-most N   with --keep-on: at most so many files; default 10\n" \
     "  --include PATTERN, --exclude PATTERN   with --trace: only these functions, or not these: a\n" \
     "                  function, class, module or file name or glob, mine or all; may be repeated.\n" \
-    "                  The time of a call that is left out is its caller's\n"
+    "                  The time of a call that is left out is its caller's\n" \
+    "  --args PATTERN, --returns PATTERN   with --trace: keep what these functions are called with, or\n" \
+    "                  what they return; may be repeated. Numbers and short texts as they are, all\n" \
+    "                  else by type and length; with --repr by its repr(), which runs the program's code\n" \
+    "  --watch FILE:LINE:NAME   with --trace: the value of a variable each time the line is reached;\n" \
+    "                  numbers are drawn as a curve; may be repeated\n"
 /* clang-format on */
 
 /* The option at words[*at]. −1: taken; −2: it is none of these; else the exit status. */

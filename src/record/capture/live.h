@@ -48,7 +48,8 @@
     X(TOOL_ID, "monitoring tool ids all taken: nothing recorded")                                  \
     X(CALLS, "calls that were not counted: the store was full")                                    \
     X(TOOL_FREED, "Fathom's monitoring tool, which the program freed: what came after is missing") \
-    X(REGIONS, "visits of regions that have no row of their own: there were too many, or no memory for it")
+    X(REGIONS, "visits of regions that have no row of their own: there were too many, or no memory for it") \
+    X(VALUES, "values of calls and variables that were left out: there was more than 1 MiB of them in a second")
 /* clang-format on */
 
 enum fm_live_lost {

@@ -61,8 +61,9 @@ enum fm_trace_escape {
     FM_TRACE_GC_END = 7,   /* u32 collected, u32 uncollectable */
     FM_TRACE_REGION_BEGIN = 8, /* u32 name: nests with calls and regions of the thread */
     FM_TRACE_REGION_END =
-        9, /* u32 name: the innermost open region of that name ends. Then, if it was in a
-                                   coroutine that waited: u64 ticks, when it began first */
+        9, /* u32 name: the innermost open region of that name ends; 0: the one that nothing is
+                                   open in. Then, if it was in a coroutine that waited: u64 ticks,
+                                   when it began first */
     FM_TRACE_COUNTER = 10,     /* u32 name, u64 bits of a double */
     FM_TRACE_INSTANT = 11,     /* u32 name */
     FM_TRACE_ASYNC_BEGIN = 12, /* u32 name, u32 token: a span that may end on another thread */
@@ -76,15 +77,25 @@ enum fm_trace_escape {
     FM_TRACE_LOST = 19,      /* u64 events, u64 from, u64 to: dropped; all open calls are told again
                                    by OPEN, outermost first, behind it */
     FM_TRACE_TASK_NAME = 20, /* u32 task, u32 name: it has another name now */
-    FM_TRACE_VALUE =
-        21, /* u32 name (key), u32 name (text): of the call or region that began last */
-    FM_TRACE_WAITED = 22, /* u64 ticks: the thread stood still so long for room (block) */
-    FM_TRACE_FORK = 23,   /* u32 pid of the child, or 0: the child's store says who its parent is */
+    FM_TRACE_VALUE = 21,     /* u32 name, u16: bits 0-3 enum fm_trace_value_of, bits 4-15 n, then n
+                                   bytes of UTF-8 and one of 0 if n is odd */
+    FM_TRACE_WAITED = 22,    /* u64 ticks: the thread stood still so long for room (block) */
+    FM_TRACE_FORK = 23, /* u32 pid of the child, or 0: the child's store says who its parent is */
     FM_TRACE_RESUMED_AFTER =
         24, /* u16, u32 or u64 units (n is 1, 2 or 4): so long had the generator
                                     waited that goes on with the next record, CALL, THROW or
                                     REGION_BEGIN */
     FM_TRACE_ESCAPE_COUNT,
+};
+
+#define FM_TRACE_VALUE_BYTES 200u /* the longest text of a value */
+
+/* What a value is of: the innermost open call or region, which began at this time; the innermost open
+ * call, which ends at this time; a variable at this time. */
+enum fm_trace_value_of {
+    FM_TRACE_OF_BEGIN = 0,
+    FM_TRACE_OF_END = 1,
+    FM_TRACE_OF_VARIABLE = 2,
 };
 
 enum fm_trace_chunk_state {

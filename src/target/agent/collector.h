@@ -52,12 +52,13 @@ struct fm_func {
     const void *meth; /* C: its function, to notice a definition whose memory was used again */
     PyObject *owned;  /* what getstats() shows: code object or name; NULL if not asked to keep it */
     char *name;       /* C: its name, to define it again after a fork */
-    struct fm_func_lines *lines; /* NULL: its lines are not recorded; see lines.h */
-    bool lines_known;            /* … which has been decided */
-    uint8_t trace_choice;        /* enum fm_trace_choice */
-    uint8_t trace_role;          /* enum fm_trace_role */
-    uint32_t trace_word;         /* CALL and id, as a trace has them; 0: not as simple as that */
-    struct fm_func *next;        /* all functions of the slot */
+    struct fm_func_lines *lines;  /* NULL: its lines are not recorded; see lines.h */
+    bool lines_known;             /* … which has been decided */
+    uint8_t trace_choice;         /* enum fm_trace_choice */
+    uint8_t trace_role;           /* enum fm_trace_role */
+    struct fm_trace_asked *asked; /* NULL: no values of it are wanted; see trace/values.h */
+    uint32_t trace_word;          /* CALL and id, as a trace has them; 0: not as simple as that */
+    struct fm_func *next;         /* all functions of the slot */
 };
 
 /* Is a function in the trace? */
@@ -102,6 +103,14 @@ struct fm_pause {
     uint64_t since_ticks;
 };
 
+/* Which values a trace has; "": none. See trace/values.h. */
+struct fm_trace_ask {
+    char args[1024], returns[1024]; /* patterns of functions */
+    char watch[1024];               /* FILE:LINE:NAME, separated by commas */
+    bool repr;                      /* objects are asked for their repr() */
+    uint64_t second_ticks;
+};
+
 struct fm_options {
     const char *folder, *more_folder; /* NULL: private memory */
     bool calls; /* every call; without it only calls of functions with lines */
@@ -117,6 +126,7 @@ struct fm_options {
     bool trace_late;       /* the program may run already when it begins; see trace/late.h */
     bool trace_exceptions; /* somebody waits for one, whatever they cost (3.11) */
     const char *trace_include, *trace_exclude; /* NULL, or patterns */
+    struct fm_trace_ask ask;
     bool redact;     /* no arguments of command lines, no text of generated code */
     PyObject *timer; /* NULL, or a callable instead of the clock; `timer_unit` as in cProfile */
     double timer_unit;
@@ -151,6 +161,7 @@ struct fm_collector {
     uint32_t trace_depth;
     uint64_t trace_min_ticks;
     char trace_include[1024], trace_exclude[1024];
+    struct fm_trace_ask ask;
     struct fm_trace_chunks trace_chunks; /* lock, as the store */
     struct fm_store store;               /* lock: its header, see store.h */
     struct fm_agent_table children;      /* (parent id, func id) → struct fm_live_node */

@@ -76,6 +76,7 @@ void fm_functions_forget_choice(struct fm_collector *c)
         f->lines = NULL;
         f->lines_known = false;
         f->trace_choice = FM_TRACE_UNDECIDED;
+        f->asked = NULL;
     }
 }
 

@@ -12,6 +12,7 @@
 #endif
 #include <Python.h>
 #include <stdbool.h>
+#include <string.h>
 
 #if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x03100000
 #error "the agent knows CPython 3.11 to 3.15"
@@ -161,6 +162,32 @@ static inline PyObject *fm_python_type_dict(PyTypeObject *type)
 #endif
 }
 
+/* Can its characters be read? Before 3.12 a str may be one of wchar_t. */
+static inline bool fm_python_str_is_ready(PyObject *str)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    (void)str;
+    return true;
+#else
+    return PyUnicode_IS_READY(str);
+#endif
+}
+
+/* The length of an int, without its sign. */
+static inline size_t fm_python_int_bits(PyObject *number)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    const struct _PyLongValue *value = &((PyLongObject *)number)->long_value;
+    size_t digits = value->lv_tag >> 3;
+    const digit *digit_at = value->ob_digit;
+#else
+    size_t digits = (size_t)Py_ABS(Py_SIZE(number));
+    const digit *digit_at = ((PyLongObject *)number)->ob_digit;
+#endif
+    unsigned top = digits ? digit_at[digits - 1] : 0;
+    return top ? (digits - 1) * PyLong_SHIFT + 32 - (unsigned)__builtin_clz(top) : 0;
+}
+
 #ifdef FM_PYTHON_FRAMES
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -192,6 +219,31 @@ static inline PyObject *fm_python_type_dict(PyTypeObject *type)
 #else
 #define FM_THREAD_INTERPRETER UINT32_MAX
 #endif
+/* The n-th of the variables that a frame has in itself; borrowed, NULL if it is not bound. From 3.14 on there are
+ * marks in the lowest bits, and numbers that are no objects. */
+static inline PyObject *fm_python_frame_local(const void *frame, int n)
+{
+    uintptr_t bits;
+    memcpy(&bits,
+           (const char *)frame + offsetof(_PyInterpreterFrame, localsplus) +
+               (size_t)n * sizeof bits,
+           sizeof bits);
+    return (bits & 3) == 3 ? NULL : (PyObject *)(bits & ~(uintptr_t)7);
+}
+
+/* Are the variables that inner functions share in cells yet? A frame makes them with its first instructions; the
+ * hook of 3.11 comes before these. */
+static inline bool fm_python_frame_has_cells(const void *frame)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    (void)frame;
+    return true;
+#else
+    const _PyInterpreterFrame *f = frame;
+    return f->prev_instr >= _PyCode_CODE(f->f_code);
+#endif
+}
+
 #define FM_OWNER_FOREIGN 3 /* 3.12 and later: frames of the C stack, of the interpreter itself */
 
 static inline void *fm_python_current_thread(void)

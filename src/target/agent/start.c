@@ -144,6 +144,18 @@ struct trace_texts {
     char include[1024], exclude[1024];
 };
 
+/* What is too long is not there, which the launcher does not do. */
+static void read_ask(const char *config, struct fm_trace_ask *ask)
+{
+    if (!fm_run_config_value(config, "args", ask->args, sizeof ask->args))
+        ask->args[0] = '\0';
+    if (!fm_run_config_value(config, "returns", ask->returns, sizeof ask->returns))
+        ask->returns[0] = '\0';
+    if (!fm_run_config_value(config, "watch", ask->watch, sizeof ask->watch))
+        ask->watch[0] = '\0';
+    ask->repr = config_number(config, "repr") == 1;
+}
+
 static void read_trace_options(const char *config, struct fm_options *options,
                                struct trace_texts *texts)
 {
@@ -161,6 +173,7 @@ static void read_trace_options(const char *config, struct fm_options *options,
         options->trace_include = texts->include;
     if (fm_run_config_value(config, "exclude", texts->exclude, sizeof texts->exclude))
         options->trace_exclude = texts->exclude;
+    read_ask(config, &options->ask);
 }
 
 /* The texts that options point to. */

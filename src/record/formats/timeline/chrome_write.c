@@ -125,7 +125,28 @@ static void begin_lane(void *context, size_t lane)
 
 /* ---- calls ---- */
 
-static void begin_span(void *context, const struct fm_time_span *span, uint64_t at_ns)
+/* Values, and whether it was left by an exception. */
+static void put_args(struct chrome_writer *w, const struct fm_export_values *values, bool raised)
+{
+    struct fm_buffer *out = &w->file.bytes;
+    const struct fm_export_value *value;
+    bool first = true;
+    if (raised)
+        fm_buffer_add_text(out, ",\"args\":{\"raised\":true");
+    for (size_t at = 0; (value = fm_export_value_next(values, &at));) {
+        fm_buffer_add_text(out, first && !raised ? ",\"args\":{" : ",");
+        first = false;
+        fm_json_put_text(out, fm_profile_text(w->p, value->name),
+                         fm_strings_len(w->p->strings, value->name));
+        fm_buffer_add_char(out, ':');
+        fm_json_put_text(out, values->texts + value->text_at, value->text_len);
+    }
+    if (raised || !first)
+        fm_buffer_add_char(out, '}');
+}
+
+static void begin_span(void *context, const struct fm_time_span *span, uint64_t at_ns,
+                       const struct fm_export_values *values)
 {
     struct chrome_writer *w = context;
     fm_autobuffer name = FM_BUFFER_INIT;
@@ -139,19 +160,20 @@ static void begin_span(void *context, const struct fm_time_span *span, uint64_t 
             fm_buffer_addf(&name, " (%s:%u)", fm_profile_text(w->p, f->file), f->line);
     }
     put_words(w, fm_export_category(w->p, span), fm_buffer_text(&name), name.len);
+    put_args(w, values, false);
     end_event(w);
     if (w->arrives)
         put_arrow(w, "f", w->pid, at_ns);
     w->arrives = false;
 }
 
-static void end_span(void *context, const struct fm_time_span *span, uint64_t at_ns)
+static void end_span(void *context, const struct fm_time_span *span, uint64_t at_ns,
+                     const struct fm_export_values *values)
 {
     struct chrome_writer *w = context;
     begin_event(w, "E");
     put_ts(w, at_ns);
-    if (span->flags & FM_SPAN_UNWOUND)
-        fm_buffer_add_text(&w->file.bytes, ",\"args\":{\"raised\":true}");
+    put_args(w, values, span->flags & FM_SPAN_UNWOUND);
     end_event(w);
 }
 
@@ -169,6 +191,11 @@ static void put_instant(struct chrome_writer *w, const struct fm_mark *mark, con
                        mark->value, mark->other);
     if (mark->kind == FM_MARK_FORK)
         fm_buffer_addf(&w->file.bytes, ",\"args\":{\"child\":%" PRIu64 "}", mark->value);
+    if (mark->text) {
+        fm_buffer_add_text(&w->file.bytes, ",\"args\":{\"value\":");
+        fm_json_put_text(&w->file.bytes, mark->text, mark->text_len);
+        fm_buffer_add_char(&w->file.bytes, '}');
+    }
     end_event(w);
     if (mark->kind == FM_MARK_FORK && w->arrows)
         put_arrow(w, "s", (uint32_t)mark->value, mark->begin_ns);
@@ -215,6 +242,9 @@ static void put_mark(void *context, const struct fm_mark *mark)
         break;
     case FM_MARK_INSTANT:
         put_instant(w, mark, "instant", name, len);
+        break;
+    case FM_MARK_VARIABLE:
+        put_instant(w, mark, "variable", name, len);
         break;
     case FM_MARK_FORK:
         put_instant(w, mark, "process", "fork", 4);

@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "base/output.h"
 
+#define TEXTS_MOST ((size_t)64 << 20)
+
 void fm_export_flush(struct fm_export_file *file)
 {
     if (!file->status && file->bytes.len)
@@ -28,6 +30,10 @@ const char *fm_export_category(const struct fm_profile *p, const struct fm_time_
 /* ---- what was asked for ---- */
 
 /* Spans that are open on a lane. Those that were told come first: who is inside is shorter. */
+struct export_values {
+    FM_VEC(struct fm_export_value) list; /* by time */
+};
+
 struct export_walk {
     const struct fm_save_choice *choice;
     const struct fm_export_writer *writer; /* NULL: only count */
@@ -36,7 +42,56 @@ struct export_walk {
     size_t told;
     uint64_t last_ns; /* times never go back, whatever the file says */
     uint64_t spans;
+    struct export_values begins, ends;
+    struct fm_buffer texts;
 };
+
+/* ---- values ---- */
+
+static bool keep_value(void *context, const struct fm_mark *mark)
+{
+    struct export_walk *w = context;
+    struct export_values *to = mark->kind == FM_MARK_VALUE ? &w->begins : &w->ends;
+    if (mark->kind != FM_MARK_VALUE && mark->kind != FM_MARK_RESULT)
+        return true;
+    struct fm_export_value value = { mark->begin_ns, mark->other, mark->name,
+                                     (uint32_t)mark->text_len, w->texts.len };
+    if (w->texts.len + mark->text_len > TEXTS_MOST)
+        return false;
+    fm_buffer_add(&w->texts, mark->text, mark->text_len);
+    fm_vec_push(&to->list, value);
+    return true;
+}
+
+/* Those of one instant; a span takes those of its depth. */
+static struct fm_export_values values_at(const struct export_walk *w,
+                                         const struct export_values *from, uint64_t at_ns,
+                                         uint32_t depth)
+{
+    size_t low = 0, high = from->list.len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (from->list.data[middle].at_ns < at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (high = low; high < from->list.len && from->list.data[high].at_ns == at_ns;)
+        high++;
+    return (struct fm_export_values){ high > low ? from->list.data + low : NULL, high - low,
+                                      depth + 1ull, (const char *)w->texts.data };
+}
+
+const struct fm_export_value *fm_export_value_next(const struct fm_export_values *values,
+                                                   size_t *at)
+{
+    while (*at < values->count) {
+        const struct fm_export_value *value = &values->list[(*at)++];
+        if (value->depth == values->depth)
+            return value;
+    }
+    return NULL;
+}
 
 static uint64_t in_range(struct export_walk *w, uint64_t ns)
 {
@@ -57,8 +112,10 @@ static void tell_begins(struct export_walk *w, uint64_t now_ns)
             return;
         w->told++;
         w->spans++;
-        if (w->writer)
-            w->writer->begin(w->writer->context, span, in_range(w, span->begin_ns));
+        if (w->writer) {
+            struct fm_export_values values = values_at(w, &w->begins, span->begin_ns, span->depth);
+            w->writer->begin(w->writer->context, span, in_range(w, span->begin_ns), &values);
+        }
     }
 }
 
@@ -73,8 +130,11 @@ static bool take_event(void *context, const struct fm_lane_event *event)
         w->open.len--;
         if (w->told > w->open.len) {
             w->told = w->open.len;
+            struct fm_export_values values =
+                values_at(w, &w->ends, event->at_ns, event->span.depth);
             if (w->writer)
-                w->writer->end(w->writer->context, &event->span, in_range(w, event->at_ns));
+                w->writer->end(w->writer->context, &event->span, in_range(w, event->at_ns),
+                               &values);
         }
     }
     return !w->file || !w->file->status;
@@ -117,7 +177,11 @@ int fm_export_run(const struct fm_export_from *from, const struct fm_save_choice
     writer->start(writer->context);
     for (size_t i = 0; i < from->lanes && status == 0 && !file->status; i++) {
         writer->lane(writer->context, i);
-        status = walk_lane(&w, from, i, err);
+        w.begins.list.len = w.ends.list.len = 0;
+        fm_buffer_clear(&w.texts);
+        status = from->marks(from->context, (uint32_t)i, 0, choice->to_ns, keep_value, &w, err);
+        if (status == 0)
+            status = walk_lane(&w, from, i, err);
         if (status == 0 && !file->status)
             status = from->marks(from->context, (uint32_t)i, choice->from_ns, choice->to_ns,
                                  take_mark, &w, err);
@@ -125,6 +189,9 @@ int fm_export_run(const struct fm_export_from *from, const struct fm_save_choice
     if (status == 0 && !file->status)
         writer->finish(writer->context);
     fm_vec_release(&w.open);
+    fm_vec_release(&w.begins.list);
+    fm_vec_release(&w.ends.list);
+    fm_buffer_release(&w.texts);
     return status ? status : file->status;
 }
 

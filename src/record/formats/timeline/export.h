@@ -4,7 +4,8 @@
  *
  * Lane after lane, a writer is told of begins and ends, always nested, times never going back; then of the marks of the
  * lane. What is shorter or deeper than asked for is not told: its time stays with its caller. Spans that reach over an
- * end of the range are cut there. Nothing is kept but what is open, so the memory does not grow with the trace.
+ * end of the range are cut there. Nothing is kept but what is open and the values of a lane (the first 64 MiB of their
+ * text), so the memory does not grow with the trace.
  */
 #ifndef FM_FORMATS_EXPORT_H
 #define FM_FORMATS_EXPORT_H
@@ -40,12 +41,33 @@ static inline void fm_export_flush_often(struct fm_export_file *file)
         fm_export_flush(file);
 }
 
+/* Some values in a row; `list` is NULL if there are none. */
+struct fm_export_value {
+    uint64_t at_ns, depth;
+    uint32_t name; /* string id */
+    uint32_t text_len;
+    size_t text_at;
+};
+struct fm_export_values {
+    const struct fm_export_value *list;
+    size_t count;
+    uint64_t depth;    /* others are not of the span */
+    const char *texts; /* of all */
+};
+
+/* The next value of the span from `*at` on, or NULL. */
+const struct fm_export_value *fm_export_value_next(const struct fm_export_values *values,
+                                                   size_t *at);
+
 struct fm_export_writer {
     void *context;
     void (*start)(void *context);
     void (*lane)(void *context, size_t lane); /* what follows is of this one */
-    void (*begin)(void *context, const struct fm_time_span *span, uint64_t at_ns);
-    void (*end)(void *context, const struct fm_time_span *span, uint64_t at_ns);
+    /* With values of what begins and of what ends here. */
+    void (*begin)(void *context, const struct fm_time_span *span, uint64_t at_ns,
+                  const struct fm_export_values *values);
+    void (*end)(void *context, const struct fm_time_span *span, uint64_t at_ns,
+                const struct fm_export_values *values);
     void (*mark)(void *context, const struct fm_mark *mark);
     void (*finish)(void *context);
 };

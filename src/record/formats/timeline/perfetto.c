@@ -169,7 +169,17 @@ static void end_event(struct fm_perfetto *w, uint64_t at_ns)
     fm_perfetto_packet(w);
 }
 
-static void begin_span(void *context, const struct fm_time_span *span, uint64_t at_ns)
+static void add_values(struct fm_perfetto *w, const struct fm_export_values *values)
+{
+    const struct fm_export_value *value;
+    for (size_t at = 0; (value = fm_export_value_next(values, &at));)
+        fm_perfetto_annotate(w, fm_profile_text(w->p, value->name),
+                             fm_strings_len(w->p->strings, value->name),
+                             values->texts + value->text_at, value->text_len);
+}
+
+static void begin_span(void *context, const struct fm_time_span *span, uint64_t at_ns,
+                       const struct fm_export_values *values)
 {
     struct fm_perfetto *w = context;
     bool known = span->func < w->p->functions.len;
@@ -185,15 +195,18 @@ static void begin_span(void *context, const struct fm_time_span *span, uint64_t 
     } else {
         fm_proto_text(&w->event, EVENT_NAME, "?");
     }
+    add_values(w, values);
     end_event(w, at_ns);
 }
 
-static void end_span(void *context, const struct fm_time_span *span, uint64_t at_ns)
+static void end_span(void *context, const struct fm_time_span *span, uint64_t at_ns,
+                     const struct fm_export_values *values)
 {
     struct fm_perfetto *w = context;
     (void)span;
     fm_buffer_clear(&w->event);
     fm_proto_number(&w->event, EVENT_TYPE, SLICE_END);
+    add_values(w, values);
     end_event(w, at_ns);
 }
 

@@ -179,6 +179,15 @@ static void annotate(struct fm_perfetto *w, const char *name, uint64_t value)
     fm_proto_message(&w->event, EVENT_ANNOTATIONS, &w->part);
 }
 
+void fm_perfetto_annotate(struct fm_perfetto *w, const char *name, size_t name_len,
+                          const char *text, size_t text_len)
+{
+    fm_buffer_clear(&w->part);
+    fm_proto_bytes(&w->part, 10, name, name_len);
+    fm_proto_bytes(&w->part, 6, text, text_len);
+    fm_proto_message(&w->event, EVENT_ANNOTATIONS, &w->part);
+}
+
 static void put_end(struct fm_perfetto *w, uint64_t track, uint64_t at_ns)
 {
     begin_event(w, SLICE_END, track, NULL, NULL, 0);
@@ -253,6 +262,8 @@ static void put_instant(struct fm_perfetto *w, const struct fm_mark *mark, const
         annotate(w, "child", mark->value);
         fm_proto_fixed64(&w->event, EVENT_FLOWS, flow_of((uint32_t)mark->value));
     }
+    if (mark->text)
+        fm_perfetto_annotate(w, "value", 5, mark->text, mark->text_len);
     put_event(w, mark->begin_ns);
 }
 
@@ -268,6 +279,9 @@ void fm_perfetto_mark(struct fm_perfetto *w, const struct fm_mark *mark)
         break;
     case FM_MARK_INSTANT:
         put_instant(w, mark, "instant", name, len);
+        break;
+    case FM_MARK_VARIABLE:
+        put_instant(w, mark, "variable", name, len);
         break;
     case FM_MARK_FORK:
         put_instant(w, mark, "process", "fork", 4);

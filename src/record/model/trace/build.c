@@ -141,8 +141,6 @@ void fm_trace_build_mark(struct fm_trace_build *b, uint32_t thread, const struct
                                     .name = mark->name ? local_name(b, mark->name, FM_NONE) : 0,
                                     .value = mark->value,
                                     .other = mark->other };
-    if (mark->kind == FM_MARK_VALUE)
-        packed.value = local_name(b, (uint32_t)mark->value, FM_NONE);
     if (mark->func != FM_NONE)
         packed.subject = local_function(b, mark->func) * 2 + 1;
     fm_pack_mark(fm_pack_stream(b->pack, thread + 1, thread + 1), &packed);

@@ -50,7 +50,7 @@ void fm_pack_stream_free(struct fm_stream *s)
     fm_vec_release(&s->subjects);
     fm_vec_release(&s->told);
     fm_levels_release(&s->levels);
-    fm_vec_release(&s->marks.list);
+    fm_trace_marks_release(&s->marks);
     fm_vec_release(&s->orphans);
     fm_vec_release(&s->lost_frames);
     free(s);

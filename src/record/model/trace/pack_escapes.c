@@ -4,7 +4,8 @@
 #include "record/model/trace/packing.h"
 #include "record/model/trace/timeline.h"
 
-#define ASYNC_MAX 65536u /* spans that may be open at once, over all threads */
+#define TEXTS_FULL ((size_t)1 << 20) /* bytes of values that wait */
+#define ASYNC_MAX  65536u            /* spans that may be open at once, over all threads */
 
 static bool is_name(const struct fm_trace_pack *pack, uint32_t name)
 {
@@ -60,10 +61,22 @@ static void miss_begin(struct fm_trace_pack *pack, const struct fm_stream *s)
     pack->broken += !pack->threads.data[s->index].lost;
 }
 
+/* The region that is innermost of all. It may have been lost. */
+static void end_innermost_region(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t ticks)
+{
+    uint32_t code = s->frames.len ? s->frames.data[s->frames.len - 1].code : 0;
+    if (s->frames.len && !fm_event_is_call(code) && !(fm_event_id(code) & 1))
+        fm_pack_end_frame(pack, s, FM_EVENT_REGION_END, ticks);
+}
+
 static void end_region(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t name,
                        uint64_t ticks)
 {
     uint32_t code = fm_event_begin(name * 2, FM_EVENT_OTHER);
+    if (!name) {
+        end_innermost_region(pack, s, ticks);
+        return;
+    }
     struct fm_trace_mark mark = { .end = ticks, .kind = FM_MARK_REGION, .name = name };
     if (s->frames.len && s->frames.data[s->frames.len - 1].code == code) {
         fm_pack_end_frame(pack, s, FM_EVENT_REGION_END, ticks);
@@ -322,6 +335,47 @@ static bool take_nesting(struct fm_trace_pack *pack, struct fm_stream *s,
     }
 }
 
+/* ---- values ---- */
+
+/* Where the span of a value begins or ends on the grid of times, and how deep it is; false: it is not there. */
+static bool find_span(const struct fm_trace_pack *pack, const struct fm_stream *s, unsigned of,
+                      struct fm_trace_mark *mark, uint64_t ticks)
+{
+    size_t depth = s->frames.len;
+    while (of == FM_TRACE_OF_END && depth && !fm_event_is_call(s->frames.data[depth - 1].code))
+        depth--;
+    if (!depth || s->beyond)
+        return false;
+    mark->kind = of == FM_TRACE_OF_END ? FM_MARK_RESULT : FM_MARK_VALUE;
+    mark->begin = of == FM_TRACE_OF_END ? ticks & pack->grid : s->frames.data[depth - 1].begin;
+    mark->end = mark->begin;
+    mark->other = depth;
+    return true;
+}
+
+static void take_value(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
+                       uint64_t ticks)
+{
+    struct fm_trace_mark mark = { .begin = ticks, .end = ticks, .kind = FM_MARK_VARIABLE };
+    unsigned head = word->length > 2 ? word->payload[2] : 0, of = head & 15;
+    size_t len = head >> 4;
+    mark.name = name_of(pack, word, 0);
+    if (!mark.name || len > FM_TRACE_VALUE_BYTES || (len + 1) / 2 + 3 != word->length ||
+        of > FM_TRACE_OF_VARIABLE) {
+        pack->broken += mark.name != 0;
+        return;
+    }
+    if (of != FM_TRACE_OF_VARIABLE && !find_span(pack, s, of, &mark, ticks))
+        return;
+    mark.subject = place_of(s);
+    mark.text_at = (uint32_t)s->marks.texts.len;
+    mark.text_len = (uint32_t)len;
+    fm_buffer_add(&s->marks.texts, word->payload + 3, len);
+    fm_pack_mark(s, &mark);
+    if (s->marks.texts.len >= TEXTS_FULL)
+        fm_pack_emit(pack, s, true);
+}
+
 /* A mark of which only its name and one number are known. */
 static void take_mark(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
                       uint64_t ticks)
@@ -338,7 +392,7 @@ static void take_mark(struct fm_trace_pack *pack, struct fm_stream *s, const str
         instant(pack, s, FM_MARK_INSTANT, name_of(pack, word, 0), ticks, 0);
         break;
     case FM_TRACE_VALUE:
-        instant(pack, s, FM_MARK_VALUE, name_of(pack, word, 0), ticks, name_of(pack, word, 2));
+        take_value(pack, s, word, ticks);
         break;
     case FM_TRACE_FORK:
         instant(pack, s, FM_MARK_FORK, 0, ticks, fm_word_u32(word, 0));

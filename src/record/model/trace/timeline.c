@@ -189,27 +189,36 @@ void fm_cells_release(struct fm_cells *cells)
 
 /* ---- marks ---- */
 
+/* Marks of one instant stay in the order in which they were told. */
+struct kept_mark {
+    struct fm_mark mark;
+    size_t order, text_at;
+};
+
 struct mark_list {
     const struct fm_timeline *t;
-    FM_VEC(struct fm_mark) marks;
+    FM_VEC(struct kept_mark) marks;
+    struct fm_buffer texts;
 };
 
 static bool keep_mark(void *context, const struct fm_mark *mark)
 {
     struct mark_list *list = context;
-    struct fm_mark told = *mark;
-    told.begin_ns = since_start(list->t, told.begin_ns);
-    told.end_ns = since_start(list->t, told.end_ns);
-    fm_vec_push(&list->marks, told);
+    struct kept_mark kept = { *mark, list->marks.len, list->texts.len };
+    kept.mark.begin_ns = since_start(list->t, mark->begin_ns);
+    kept.mark.end_ns = since_start(list->t, mark->end_ns);
+    if (mark->text_len)
+        fm_buffer_add(&list->texts, mark->text, mark->text_len);
+    fm_vec_push(&list->marks, kept);
     return true;
 }
 
 static int compare_marks(const void *a, const void *b)
 {
-    const struct fm_mark *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns < y->begin_ns ? -1 : 1;
-    return x->lane < y->lane ? -1 : x->lane > y->lane;
+    const struct kept_mark *x = a, *y = b;
+    if (x->mark.begin_ns != y->mark.begin_ns)
+        return x->mark.begin_ns < y->mark.begin_ns ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static void sort_marks(struct mark_list *list)
@@ -233,9 +242,14 @@ int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, ui
             status = lane_ops(t, i)->marks(t, i, on_clock(t, from_ns), on_clock(t, to_ns),
                                            keep_mark, &list, err);
     sort_marks(&list);
-    for (size_t i = 0; i < list.marks.len && !status; i++)
-        if (!each(context, &list.marks.data[i]))
+    for (size_t i = 0; i < list.marks.len && !status; i++) {
+        struct kept_mark *kept = &list.marks.data[i];
+        if (kept->mark.text_len)
+            kept->mark.text = (const char *)list.texts.data + kept->text_at;
+        if (!each(context, &kept->mark))
             break;
+    }
     fm_vec_release(&list.marks);
+    fm_buffer_release(&list.texts);
     return status;
 }

@@ -90,7 +90,9 @@ enum fm_mark_kind {
     FM_MARK_WAITED,  /* the thread stood still for room */
     FM_MARK_CLOCK,   /* the clock jumped: value: ns on the way */
     FM_MARK_AWAIT, /* a task (value) begins to wait for another (other), or for something else (0) */
-    FM_MARK_VALUE, /* of the call or region that began last: name: its key, value: string id */
+    FM_MARK_VALUE, /* of the span that begins here: name, text; other: its depth + 1 */
+    FM_MARK_RESULT, /* of the call that ends here: name ("return", "yield"), text; other: depth + 1 */
+    FM_MARK_VARIABLE, /* at a line: name, text */
     FM_MARK_KINDS,
 };
 
@@ -101,6 +103,9 @@ struct fm_mark {
     uint32_t name; /* string id of the profile */
     uint32_t func; /* or FM_NONE */
     uint64_t value, other;
+    const char
+        *text; /* of VALUE, RESULT and VARIABLE: UTF-8, untrusted, while it is told; else NULL */
+    size_t text_len;
 };
 
 /* NULL with status 0 of `err` if the recording has no timeline. `p` and `bytes` outlive it. */
@@ -173,6 +178,11 @@ int fm_timeline_spans(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint
 typedef bool fm_mark_fn(void *context, const struct fm_mark *mark);
 int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, uint64_t to_ns,
                       fm_mark_fn *each, void *context, struct fm_error *err);
+
+/* Values of a span, as it was told by others of these: its arguments, what is known of a region, and what it
+ * returned or yielded. */
+int fm_timeline_values(struct fm_timeline *t, uint32_t lane, const struct fm_time_span *span,
+                       fm_mark_fn *each, void *context, struct fm_error *err);
 
 /* Tasks of asyncio, by process and number. Their steps are marks (TASK), and so is what they wait for
  * (AWAIT). */

@@ -3,7 +3,8 @@
  *
  *     head of marks := thread, begin, length, marks, kinds
  *     body of marks := column after column: begin since that of the mark before (signed), length, kind,
- *                      name, subject + 1 or 0, value, other
+ *                      name, subject + 1 or 0, value, other, length of its text (files of before have no
+ *                      such column); then all texts
  *     head of tasks := rows
  *     body of tasks := rows, then row after row: task, name, creator, thread, created, done
  */
@@ -15,7 +16,7 @@ static void add_all(struct fm_buffer *to, const uint64_t *numbers, size_t count)
         fm_buffer_add_varint(to, numbers[i]);
 }
 
-enum { BEGIN, LENGTH, KIND, NAME, SUBJECT, VALUE, OTHER, COLUMNS };
+enum { BEGIN, LENGTH, KIND, NAME, SUBJECT, VALUE, OTHER, TEXT, COLUMNS };
 
 void fm_trace_marks_block(struct fm_trace_marks *marks, uint32_t thread, struct fm_buffer *head,
                           struct fm_buffer *body)
@@ -30,7 +31,8 @@ void fm_trace_marks_block(struct fm_trace_marks *marks, uint32_t thread, struct 
                                           m->name,
                                           m->subject,
                                           m->value,
-                                          m->other };
+                                          m->other,
+                                          m->text_len };
         for (int k = 0; k < COLUMNS; k++)
             fm_buffer_add_varint(&columns[k], cells[k]);
         last = m->begin;
@@ -47,7 +49,22 @@ void fm_trace_marks_block(struct fm_trace_marks *marks, uint32_t thread, struct 
         fm_buffer_add(body, columns[k].data, columns[k].len);
         fm_buffer_release(&columns[k]);
     }
+    for (size_t i = 0; i < marks->list.len; i++)
+        fm_buffer_add(body, marks->texts.data + marks->list.data[i].text_at,
+                      marks->list.data[i].text_len);
+    fm_trace_marks_clear(marks);
+}
+
+void fm_trace_marks_clear(struct fm_trace_marks *marks)
+{
     marks->list.len = 0;
+    fm_buffer_clear(&marks->texts);
+}
+
+void fm_trace_marks_release(struct fm_trace_marks *marks)
+{
+    fm_vec_release(&marks->list);
+    fm_buffer_release(&marks->texts);
 }
 
 bool fm_mark_facts(struct fm_mark_facts *facts, struct fm_cursor *head)
@@ -67,16 +84,17 @@ bool fm_trace_marks_read(const struct fm_mark_facts *facts, const struct fm_buff
 {
     struct fm_cursor c = fm_cursor_over(body->data, body->len), columns[COLUMNS];
     uint64_t last = 0;
-    for (int k = 0; k < COLUMNS; k++) {
+    int known = 0; /* columns */
+    for (; known < COLUMNS && (known < TEXT || fm_cursor_left(&c)); known++) {
         uint64_t len = fm_cursor_varint(&c);
         const uint8_t *bytes = fm_cursor_bytes(&c, len);
-        columns[k] = fm_cursor_over(bytes, bytes ? (size_t)len : 0);
+        columns[known] = fm_cursor_over(bytes, bytes ? (size_t)len : 0);
     }
     if (c.failed || facts->marks > body->len)
         return false;
     for (uint64_t i = 0; i < facts->marks; i++) {
-        uint64_t cells[COLUMNS];
-        for (int k = 0; k < COLUMNS; k++) {
+        uint64_t cells[COLUMNS] = { 0 };
+        for (int k = 0; k < known; k++) {
             cells[k] = fm_cursor_varint(&columns[k]);
             if (columns[k].failed)
                 return false;
@@ -90,6 +108,13 @@ bool fm_trace_marks_read(const struct fm_mark_facts *facts, const struct fm_buff
         m.subject = (uint32_t)cells[SUBJECT];
         m.value = cells[VALUE];
         m.other = cells[OTHER];
+        const void *text = fm_cursor_bytes(&c, cells[TEXT]);
+        if (c.failed || into->texts.len + cells[TEXT] > UINT32_MAX)
+            return false;
+        m.text_at = (uint32_t)into->texts.len;
+        m.text_len = (uint32_t)cells[TEXT];
+        if (m.text_len)
+            fm_buffer_add(&into->texts, text, m.text_len);
         fm_vec_push(&into->list, m);
     }
     return true;

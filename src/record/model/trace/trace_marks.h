@@ -19,11 +19,16 @@ struct fm_trace_mark {
     uint32_t name;    /* 0: none */
     uint32_t subject; /* where, + 1; 0: nowhere */
     uint64_t value, other;
+    uint32_t text_at, text_len; /* in `texts` of the marks; 0: it has none */
 };
 
 struct fm_trace_marks {
     FM_VEC(struct fm_trace_mark) list;
+    struct fm_buffer texts;
 };
+
+void fm_trace_marks_clear(struct fm_trace_marks *marks);
+void fm_trace_marks_release(struct fm_trace_marks *marks);
 
 struct fm_mark_facts {
     uint32_t thread;

@@ -1,8 +1,8 @@
 /* Marks of a traced lane; see lanes.h, trace_marks.h. */
 #include "record/model/trace/lanes.h"
 
-static bool tell(struct fm_timeline *t, size_t lane, const struct fm_trace_mark *mark,
-                 fm_mark_fn *each, void *context)
+static bool tell(struct fm_timeline *t, size_t lane, const struct fm_trace_marks *marks,
+                 const struct fm_trace_mark *mark, fm_mark_fn *each, void *context)
 {
     uint32_t trace = t->traced.data[lane].trace;
     struct fm_trace_clock *clock = fm_timeline_clock(t, trace);
@@ -16,8 +16,11 @@ static bool tell(struct fm_timeline *t, size_t lane, const struct fm_trace_mark 
                             .other = mark->other };
     if (mark->subject)
         told.func = fm_timeline_function(t, trace, mark->subject - 1);
-    if (told.kind == FM_MARK_VALUE)
-        told.value = fm_timeline_name(t, trace, (uint32_t)mark->value);
+    if (told.kind == FM_MARK_VALUE || told.kind == FM_MARK_RESULT ||
+        told.kind == FM_MARK_VARIABLE) {
+        told.text = mark->text_len ? (const char *)marks->texts.data + mark->text_at : "";
+        told.text_len = mark->text_len;
+    }
     if (told.kind == FM_MARK_TASK)
         told.name = fm_timeline_task_name(t, trace, (uint32_t)mark->value);
     return each(context, &told);
@@ -42,7 +45,7 @@ int fm_traced_marks(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64
         if (!body)
             continue;
         struct fm_cursor head = fm_cursor_over(body->head.data, body->head.len);
-        marks.list.len = 0;
+        fm_trace_marks_clear(&marks);
         if (!fm_mark_facts(&facts, &head) || !fm_trace_marks_read(&facts, &body->body, &marks)) {
             t->damaged++;
             continue;
@@ -50,9 +53,9 @@ int fm_traced_marks(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64
         for (size_t k = 0; k < marks.list.len && wanted; k++) {
             const struct fm_trace_mark *mark = &marks.list.data[k];
             if (mark->end >= from && mark->begin <= to && mark->kind < FM_MARK_KINDS)
-                wanted = tell(t, lane, mark, each, context);
+                wanted = tell(t, lane, &marks, mark, each, context);
         }
     }
-    fm_vec_release(&marks.list);
+    fm_trace_marks_release(&marks);
     return FM_OK;
 }

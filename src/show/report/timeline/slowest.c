@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "show/report/number.h"
 
 #define BAR_WIDTH 40
@@ -60,6 +61,34 @@ static double quantile_ns(const struct fm_durations *d, double share)
     return fm_timeline_quantile_ns(d->buckets, d->calls, d->min_ns, d->max_ns, share);
 }
 
+struct value_texts {
+    const struct fm_profile *p;
+    struct fm_buffer *out;
+};
+
+static bool add_value(void *context, const struct fm_mark *mark)
+{
+    const struct value_texts *to = context;
+    if (mark->kind == FM_MARK_RESULT) {
+        fm_buffer_add_text(to->out, to->out->len ? " → " : "→ ");
+    } else {
+        fm_buffer_add_text(to->out, to->out->len ? ", " : "");
+        fm_clean_add(to->out, fm_profile_text(to->p, mark->name),
+                     fm_strings_len(to->p->strings, mark->name));
+        fm_buffer_add_char(to->out, '=');
+    }
+    fm_clean_add(to->out, mark->text, mark->text_len);
+    return true;
+}
+
+int fm_slowest_values(const struct fm_report *r, const struct fm_found_call *call,
+                      struct fm_buffer *out, struct fm_error *err)
+{
+    struct value_texts to = { r->p, out };
+    fm_buffer_clear(out);
+    return fm_timeline_values(r->timeline, call->lane, &call->span, add_value, &to, err);
+}
+
 /* --- for people ------------------------------------------------------------------------------- */
 
 static void put_sentence(const struct fm_report *r, const struct fm_durations *d)
@@ -97,18 +126,33 @@ static const char *how_it_ended(const struct fm_time_span *span)
     return "";
 }
 
-static void put_calls(const struct fm_report *r, const struct fm_durations *d)
+static bool have_values(const struct fm_report *r, const struct fm_durations *d,
+                        struct fm_error *err)
+{
+    fm_autobuffer text = FM_BUFFER_INIT;
+    for (size_t i = 0; i < d->longest.len && !text.len; i++)
+        if (fm_slowest_values(r, &d->longest.data[i], &text, err))
+            return false;
+    return text.len;
+}
+
+static int put_calls(const struct fm_report *r, const struct fm_durations *d, struct fm_error *err)
 {
     struct fm_table t;
     char text[FM_NUMBER_BYTES];
     fm_autobuffer name = FM_BUFFER_INIT;
     bool several = r->selection.rows.len > 1;
+    int status = 0;
+    bool values = have_values(r, d, err);
     fm_table_init(&t, r->style);
     fm_table_column(&t, "took", FM_TABLE_RIGHT);
     fm_table_column(&t, "from", FM_TABLE_RIGHT);
     fm_table_column(&t, "depth", FM_TABLE_OPTIONAL);
     fm_table_column(&t, "ended", FM_TABLE_LEFT);
-    fm_table_column(&t, several ? "thread · function" : "thread", FM_TABLE_FLEXIBLE);
+    fm_table_column(&t, several ? "thread · function" : "thread",
+                    values ? FM_TABLE_LEFT : FM_TABLE_FLEXIBLE);
+    if (values)
+        fm_table_column(&t, "values", FM_TABLE_TEXT);
     for (size_t i = 0; i < d->longest.len; i++) {
         const struct fm_found_call *call = &d->longest.data[i];
         fm_table_cell(&t, FM_COLOR_BOLD,
@@ -122,9 +166,15 @@ static void put_calls(const struct fm_report *r, const struct fm_durations *d)
         fm_timeline_lane_name(r, fm_timeline_lane(r->timeline, call->lane), &name);
         const char *func = fm_profile_text(r->p, r->p->functions.data[call->span.func].qualname);
         fm_table_cell_pair(&t, FM_COLOR_NAME, fm_buffer_text(&name), several ? func : "");
+        if (!values)
+            continue;
+        status = status ? status : fm_slowest_values(r, call, &name, err);
+        fm_table_cell(&t, FM_COLOR_NONE, fm_buffer_text(&name));
     }
-    fm_table_print(&t, r->out);
+    if (status == 0)
+        fm_table_print(&t, r->out);
     fm_table_release(&t);
+    return status;
 }
 
 /* "▊" and so on: eighths of a column. */
@@ -186,7 +236,7 @@ int fm_report_slowest(const struct fm_report *r, struct fm_error *err)
         fm_report_header(r);
         put_sentence(r, &d);
         if (d.calls) {
-            put_calls(r, &d);
+            status = put_calls(r, &d, err);
             fputc('\n', r->out);
             put_bars(r, &d);
         }

@@ -11,4 +11,8 @@
 /* Of the functions of the report's selection, in its stretch of time. */
 int fm_slowest_find(const struct fm_report *r, struct fm_durations *ret, struct fm_error *err);
 
+/* Make `out` "a=1, b='x' → 2": the values that are known of a call. */
+int fm_slowest_values(const struct fm_report *r, const struct fm_found_call *call,
+                      struct fm_buffer *out, struct fm_error *err);
+
 #endif

@@ -120,6 +120,37 @@ int fm_report_timeline_json(const struct fm_report *r, struct fm_error *err)
     return status;
 }
 
+struct value_members {
+    const struct fm_profile *p;
+    struct fm_buffer *out;
+    bool any;
+};
+
+static bool add_value(void *context, const struct fm_mark *mark)
+{
+    struct value_members *to = context;
+    fm_autobuffer text = FM_BUFFER_INIT;
+    if (!to->any) {
+        fm_json_add_key(to->out, "values");
+        fm_buffer_add_char(to->out, '{');
+    }
+    to->any = true;
+    fm_json_add_key(to->out, fm_profile_text(to->p, mark->name));
+    fm_buffer_add(&text, mark->text, mark->text_len);
+    fm_json_add_text(to->out, fm_buffer_text(&text));
+    return true;
+}
+
+static int add_values(struct fm_buffer *out, const struct fm_report *r,
+                      const struct fm_found_call *call, struct fm_error *err)
+{
+    struct value_members to = { r->p, out, false };
+    int status = fm_timeline_values(r->timeline, call->lane, &call->span, add_value, &to, err);
+    if (to.any)
+        fm_buffer_add_char(out, '}');
+    return status;
+}
+
 int fm_report_slowest_json(const struct fm_report *r, struct fm_error *err)
 {
     struct fm_durations d;
@@ -142,6 +173,7 @@ int fm_report_slowest_json(const struct fm_report *r, struct fm_error *err)
         fm_json_add_member(&out, "depth", call->span.depth);
         add_thread(&out, r, fm_timeline_lane(r->timeline, call->lane));
         fm_json_add_function(&out, r->p, call->span.func);
+        status = status ? status : add_values(&out, r, call, err);
         fm_buffer_add_char(&out, '}');
     }
     fm_buffer_add_char(&out, ']');
@@ -211,8 +243,9 @@ int fm_report_timeline_csv(const struct fm_report *r, struct fm_error *err)
 int fm_report_slowest_csv(const struct fm_report *r, struct fm_error *err)
 {
     struct fm_durations d;
+    fm_autobuffer values = FM_BUFFER_INIT;
     int status = fm_slowest_find(r, &d, err);
-    fputs("pid,tid,thread,begin_s,end_s,took_s,depth,function,file,line\n", r->out);
+    fputs("pid,tid,thread,begin_s,end_s,took_s,depth,function,file,line,values\n", r->out);
     for (size_t i = 0; i < d.longest.len && status == 0; i++) {
         const struct fm_time_span *span = &d.longest.data[i].span;
         put_thread(r, fm_timeline_lane(r->timeline, d.longest.data[i].lane));
@@ -220,6 +253,9 @@ int fm_report_slowest_csv(const struct fm_report *r, struct fm_error *err)
         put_seconds(r, span->end_ns - span->begin_ns);
         fprintf(r->out, ",%u,", span->depth);
         fm_csv_put_function(r, span->func);
+        fputc(',', r->out);
+        status = fm_slowest_values(r, &d.longest.data[i], &values, err);
+        fm_csv_put_text(r, fm_buffer_text(&values));
         fputc('\n', r->out);
     }
     fm_durations_release(&d);

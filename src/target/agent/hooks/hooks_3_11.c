@@ -32,6 +32,8 @@
 #include "target/agent/regions/regions.h"
 #include "target/agent/trace/exceptions.h"
 #include "target/agent/trace/trace.h"
+#include "target/agent/trace/values.h"
+#include "target/agent/trace/watches.h"
 
 #if !FM_HAS_MONITORING
 
@@ -85,11 +87,11 @@ static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject 
 }
 
 static void enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
-                  const void *key)
+                  const void *key, const void *frame)
 {
     if (c->trace) {
         if (!fm_trace_call(t, f, key))
-            fm_trace_enter(c, t, f, key, NULL, FM_TRACE_CALLED);
+            fm_trace_enter(c, t, f, key, frame, FM_TRACE_CALLED);
         return;
     }
     if (fm_enter(c, t, f, key) && c->lines_on)
@@ -97,12 +99,12 @@ static void enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_f
 }
 
 static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key, uint64_t now,
-                  bool raised)
+                  bool raised, PyObject *value)
 {
     if (c->trace) {
         if (raised || c->trace_min_ticks || !fm_trace_return(t, key, now))
             fm_trace_leave(c, t, key, NULL, now, raised ? FM_TRACE_UNWOUND : FM_TRACE_RETURNED,
-                           NULL);
+                           value);
     } else if (c->lines_on)
         fm_leave_with_line(c, t, key, now);
     else
@@ -126,11 +128,11 @@ static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
     else if (__builtin_expect(resumed, 0))
         fm_resume(c, t, f, code, frame);
     else
-        enter(c, t, f, code);
+        enter(c, t, f, code, frame);
 }
 
 static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
-                        uint64_t now, bool raised)
+                        uint64_t now, PyObject *value)
 {
     struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, code);
@@ -138,11 +140,11 @@ static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCo
         return;
     bool suspended = is_generator(code) && is_suspended(frame);
     if (__builtin_expect(suspended && c->trace, 0))
-        fm_trace_leave(c, t, code, frame, now, FM_TRACE_YIELDED, NULL);
+        fm_trace_leave(c, t, code, frame, now, FM_TRACE_YIELDED, value);
     else if (__builtin_expect(suspended, 0))
         fm_yield(c, t, code, frame, now);
     else
-        leave(c, t, code, now, raised);
+        leave(c, t, code, now, !value, value);
 }
 
 /* ---- the profile function ---------------------------------------------------------------- */
@@ -221,9 +223,9 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
         return; /* its return will not be seen */
     }
     if (what == PyTrace_C_CALL)
-        enter(c, t, f, def);
+        enter(c, t, f, def, NULL);
     else
-        leave(c, t, def, now, what == PyTrace_C_EXCEPTION);
+        leave(c, t, def, now, what == PyTrace_C_EXCEPTION, NULL);
 }
 
 static void tell_regions(_PyInterpreterFrame *frame, int what)
@@ -245,7 +247,7 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         if (what == PyTrace_CALL)
             enter_frame(c, frame->f_frame);
         else if (what == PyTrace_RETURN)
-            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now, !arg);
+            leave_frame(c, frame->f_frame, frame->f_frame->f_code, now, arg);
         else
             on_c_event(c, what, arg, now);
     }
@@ -302,6 +304,15 @@ static void on_exception(PyObject *arg)
     }
 }
 
+/* --watch: variables at lines of a trace. */
+static void watch_line(struct fm_collector *c, _PyInterpreterFrame *frame, int line)
+{
+    struct fm_agent_thread *t = fm_collector_thread(c);
+    const struct fm_func *f = fm_function_of_code(c, frame->f_code);
+    if (t && f && f->asked)
+        fm_trace_watches_line(c, t, frame->f_code, frame, f->asked->watches, line);
+}
+
 static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)self;
@@ -312,6 +323,8 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     PyCodeObject *code = frame->f_frame->f_code;
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
+        if (c->ask.watch[0])
+            watch_line(c, frame->f_frame, frame->f_lineno);
         struct fm_agent_thread *t = c->lines_on ? fm_collector_thread(c) : NULL;
         if (!t || fm_frame_key(t->top) != (uintptr_t)code)
             continue;
@@ -361,13 +374,20 @@ void fm_hooks_trace_was_set(PyThreadState *thread)
         has_trace_function(thread);
 }
 
+static bool has_lines(const struct fm_collector *c)
+{
+    return c->lines_on || c->ask.watch[0] || c->trace_exceptions;
+}
+
 /* Does some collector record lines of this code? */
 static bool wants_lines(PyCodeObject *code)
 {
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
-        struct fm_func *f = c->lines_on ? fm_function_of_code(c, code) : NULL;
-        if (f && fm_lines_of(c, f, code))
+        struct fm_func *f = c->lines_on || c->ask.watch[0] ? fm_function_of_code(c, code) : NULL;
+        if (f && c->lines_on && fm_lines_of(c, f, code))
+            return true;
+        if (f && f->asked && f->asked->watches)
             return true;
     }
     return false;
@@ -428,12 +448,12 @@ static void use_profile_functions(void)
 
 /* The call that was made the `depth`-th open one on this thread has ended. */
 static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpreterFrame *frame,
-                            PyCodeObject *code, uint64_t now, bool raised)
+                            PyCodeObject *code, uint64_t now, PyObject *value)
 {
     struct fm_agent_thread *t = fm_current[c->slot];
     if (!t || fm_thread_depth(t) < depth)
         return; /* a profile event has closed it already */
-    leave_frame(c, frame, code, now, raised);
+    leave_frame(c, frame, code, now, value);
 }
 
 static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
@@ -456,7 +476,7 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
     PyObject *result = evaluate(thread, frame, throwflag);
     for (int i = 0; i < count && i < source.count; i++)
         leave_evaluated(source.collectors[i], depths[i], frame, code,
-                        fm_collector_now(source.collectors[i]), !result);
+                        fm_collector_now(source.collectors[i]), result);
     return result;
 }
 
@@ -517,7 +537,7 @@ int fm_hooks_install(struct fm_collector *c)
     }
     source.interpreter = interpreter;
     source.collectors[source.count++] = c;
-    source.lines += c->lines_on || c->trace_exceptions;
+    source.lines += has_lines(c);
     if (c->c_calls || c->timer || c->trace_exceptions || c->trace_late || source.profiling ||
         (!source.evaluating && !hook_is_exact()) ||
         _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
@@ -555,7 +575,7 @@ int fm_hooks_remove(struct fm_collector *c)
         if (source.collectors[i] != c)
             source.collectors[kept++] = source.collectors[i];
         else
-            source.lines -= c->lines_on || c->trace_exceptions;
+            source.lines -= has_lines(c);
     }
     source.count = kept;
     if (kept || source.generators)

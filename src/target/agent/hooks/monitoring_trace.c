@@ -8,6 +8,8 @@
 #include "target/agent/hooks/monitoring.h"
 #include "target/agent/trace/exceptions.h"
 #include "target/agent/trace/trace.h"
+#include "target/agent/trace/values.h"
+#include "target/agent/trace/watches.h"
 
 #if FM_HAS_MONITORING
 
@@ -22,7 +24,7 @@ static __attribute__((noinline)) PyObject *enter_code(PyObject *self, PyCodeObje
     if (!t || !f)
         fm_collector_lost_call(c);
     else
-        fm_trace_enter(c, t, f, code, how == FM_TRACE_CALLED ? NULL : fm_python_frame(), how);
+        fm_trace_enter(c, t, f, code, fm_python_frame(), how);
     Py_RETURN_NONE;
 }
 
@@ -153,11 +155,27 @@ static PyObject *on_raise(PyObject *self, PyObject *const *args, size_t nargs, P
     Py_RETURN_NONE;
 }
 
+/* Of functions that have events of lines (--watch). */
+static PyObject *on_line(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    struct fm_collector *c = fm_callback_collector(self);
+    struct fm_agent_thread *t = c ? fm_collector_thread(c) : NULL;
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    const struct fm_func *f = c ? fm_function_of_code(c, code) : NULL;
+    if (!t || !f)
+        Py_RETURN_NONE;
+    int line = (int)PyLong_AsLong(args[1]);
+    bool watched =
+        f->asked && fm_trace_watches_line(c, t, code, fm_python_frame(), f->asked->watches, line);
+    return Py_NewRef(watched ? Py_None : c->hooks->disable);
+}
+
 const vectorcallfunc fm_monitoring_trace[FM_EVENT_COUNT] = {
-    [FM_START] = on_start,     [FM_RESUME] = on_resume, [FM_THROW] = on_throw,
-    [FM_RETURN] = on_return,   [FM_YIELD] = on_yield,   [FM_UNWIND] = on_unwind,
-    [FM_RAISE] = on_raise,     [FM_CALL] = on_call,     [FM_C_RETURN] = on_c_return,
-    [FM_C_RAISE] = on_c_raise,
+    [FM_START] = on_start,       [FM_RESUME] = on_resume,   [FM_THROW] = on_throw,
+    [FM_RETURN] = on_return,     [FM_YIELD] = on_yield,     [FM_UNWIND] = on_unwind,
+    [FM_LINE] = on_line,         [FM_RAISE] = on_raise,     [FM_CALL] = on_call,
+    [FM_C_RETURN] = on_c_return, [FM_C_RAISE] = on_c_raise,
 };
 
 /* ---- when short calls are hidden --------------------------------------------------------- */
@@ -189,9 +207,11 @@ static PyObject *on_brief_yield(PyObject *self, PyObject *const *args, size_t na
 }
 
 const vectorcallfunc fm_monitoring_brief[FM_EVENT_COUNT] = {
-    [FM_START] = on_start,         [FM_RESUME] = on_resume,     [FM_THROW] = on_throw,
-    [FM_RETURN] = on_brief_return, [FM_YIELD] = on_brief_yield, [FM_UNWIND] = on_unwind,
-    [FM_RAISE] = on_raise,         [FM_CALL] = on_call,         [FM_C_RETURN] = on_brief_c_return,
+    [FM_START] = on_start,       [FM_RESUME] = on_resume,
+    [FM_THROW] = on_throw,       [FM_RETURN] = on_brief_return,
+    [FM_YIELD] = on_brief_yield, [FM_UNWIND] = on_unwind,
+    [FM_LINE] = on_line,         [FM_RAISE] = on_raise,
+    [FM_CALL] = on_call,         [FM_C_RETURN] = on_brief_c_return,
     [FM_C_RAISE] = on_c_raise,
 };
 

@@ -68,7 +68,7 @@ void fm_region_traced_values(PyObject *values)
         const char *text = at + strlen(at) + 1;
         if (text >= end)
             return;
-        fm_trace_value(fm_trace_name(at, strlen(at)), fm_trace_name(text, strlen(text)));
+        fm_trace_value(fm_trace_name(at, strlen(at)), text, strlen(text));
         at = text + strlen(text) + 1;
     }
 }

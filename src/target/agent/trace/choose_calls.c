@@ -8,6 +8,7 @@
 #include "target/agent/functions.h"
 #include "target/agent/lines/choose.h"
 #include "target/agent/trace/tasks.h"
+#include "target/agent/trace/values.h"
 
 #define MAX_PATTERN 1024
 
@@ -45,8 +46,10 @@ bool fm_trace_choose(struct fm_collector *c, struct fm_func *f, const void *key)
         bool shown = (!c->trace_include[0] || matches(c->trace_include, f, key)) &&
                      !(c->trace_exclude[0] && matches(c->trace_exclude, f, key));
         f->trace_choice = shown ? FM_TRACE_SHOWN : FM_TRACE_NOT_SHOWN;
-        if (!(f->flags & FM_LIVE_FUNCTION_C))
+        if (!(f->flags & FM_LIVE_FUNCTION_C)) {
             f->trace_role = fm_trace_role_of((PyCodeObject *)key, f->flags);
+            fm_trace_ask_of(c, f, (PyCodeObject *)key);
+        }
         PyErr_Clear();
         fm_python_put_back(raised);
     }
@@ -55,7 +58,8 @@ bool fm_trace_choose(struct fm_collector *c, struct fm_func *f, const void *key)
         fm_collector_lost_call(c);
         shown = false;
     }
-    if (shown && f->id < FM_TRACE_WIDE_FUNCTION && !(FM_HAS_MONITORING && f->trace_role))
+    if (shown && f->id < FM_TRACE_WIDE_FUNCTION && !(FM_HAS_MONITORING && f->trace_role) &&
+        !f->asked)
         f->trace_word = f->id << 16 | FM_TRACE_CALL;
     fm_collector_charge(c, since);
     errno = saved_errno;

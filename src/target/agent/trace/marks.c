@@ -79,16 +79,23 @@ static uint32_t find_shared(struct fm_collector *c, const char *text, size_t len
     return find(c, shared, kept + strlen("…"));
 }
 
+/* How much of the text there is room for, without half a character at its end. */
+static size_t cut_text(const char *text, size_t len, size_t most)
+{
+    if (len <= most)
+        return len;
+    while (most && ((unsigned char)text[most] & 0xc0) == 0x80)
+        most--;
+    return most;
+}
+
 uint32_t fm_trace_name(const char *text, size_t len)
 {
     struct fm_collector *c = collector_now();
     if (!c)
         return 0;
     int saved_errno = errno;
-    if (len > LONGEST_NAME)
-        len = LONGEST_NAME;
-    while (len && len == LONGEST_NAME && ((unsigned char)text[len] & 0xc0) == 0x80)
-        len--; /* no half a character */
+    len = cut_text(text, len, LONGEST_NAME);
     uint64_t hash = hash_text(text, len);
     uint32_t id = (uint32_t)(uintptr_t)fm_agent_table_find(&names.by_text, hash);
     if (!id)
@@ -134,10 +141,13 @@ void fm_trace_region_end_since(uint32_t name, uint64_t since)
              since ? 3 : 1);
 }
 
-void fm_trace_value(uint32_t key, uint32_t text)
+void fm_trace_value(uint32_t key, const char *text, size_t len)
 {
-    if (key)
-        mark(FM_TRACE_VALUE, (uint32_t[]){ key, text }, 2);
+    struct fm_collector *c = collector_now();
+    struct fm_agent_thread *t = c ? fm_collector_thread(c) : NULL;
+    if (key && t)
+        fm_trace_mark_value(c, t, t->trace.last, key, FM_TRACE_OF_BEGIN, text,
+                            cut_text(text, len, FM_TRACE_VALUE_BYTES));
 }
 
 void fm_trace_counter(uint32_t name, double value)

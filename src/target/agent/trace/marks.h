@@ -36,8 +36,8 @@ void fm_trace_region_end_since(uint32_t name, uint64_t since);
 /* One of a generator that goes on: the same region, after so many ticks. */
 void fm_trace_region_resume(uint32_t name, uint64_t waited_ticks);
 
-/* Of the call or region that began last: a value, as text. */
-void fm_trace_value(uint32_t key, uint32_t text);
+/* Of the call or region that began last: a value, as text (UTF-8), of which the beginning is kept. */
+void fm_trace_value(uint32_t key, const char *text, size_t len);
 
 void fm_trace_counter(uint32_t name, double value);
 void fm_trace_instant(uint32_t name);

@@ -4,12 +4,15 @@
 #include <errno.h>
 
 #include "target/agent/functions.h"
+#include "target/agent/hooks/hooks.h"
 #include "target/agent/threads.h"
 #include "target/agent/trace/choose_calls.h"
 #include "target/agent/trace/collections.h"
+#include "target/agent/trace/imports.h"
 #include "target/agent/trace/late.h"
 #include "target/agent/trace/marks.h"
 #include "target/agent/trace/tasks.h"
+#include "target/agent/trace/values.h"
 
 #define NAME_TRIES 64  /* events at which a thread is asked for its name: it gets it late */
 #define RETRY      256 /* events that are dropped between two looks for a free chunk */
@@ -51,6 +54,9 @@ void fm_trace_prepare(struct fm_collector *c, const struct fm_options *options)
     c->trace_late = options->trace_late;
     c->trace_depth = options->trace_depth;
     c->trace_min_ticks = ticks_of(options->trace_min_ns);
+    c->ask = options->ask;
+    if (c->ask.args[0] || c->ask.returns[0] || c->ask.watch[0])
+        c->ask.second_ticks = ticks_of(1000000000);
     copy_patterns(c->trace_include, sizeof c->trace_include, options->trace_include);
     copy_patterns(c->trace_exclude, sizeof c->trace_exclude, options->trace_exclude);
 }
@@ -307,23 +313,64 @@ static void put_begin(struct fm_collector *c, struct fm_agent_thread *t, struct 
     push(t, f, key, at, w->last);
 }
 
+/* Is the call told? */
+static bool begin_call(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
+                       const void *key, const void *frame, enum fm_trace_begin how, bool shown)
+{
+    uintptr_t tagged = (uintptr_t)key;
+    if (f->asked && (f->asked->results || f->asked->imports))
+        tagged |= FM_TRACE_TELLS;
+    if (FM_HAS_MONITORING && f->trace_role)
+        tagged |= fm_trace_task_enters(c, t, f, how);
+    if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
+        return false;
+    if (!shown || t->top >= t->trace.deepest) {
+        push(t, f, tagged | FM_TRACE_HIDDEN, NULL, fm_clock_ticks());
+    } else if (fm_trace_room(c, t)) {
+        put_begin(c, t, f, tagged, frame, how);
+        return true;
+    } else {
+        push(t, f, tagged, NULL, fm_clock_ticks());
+    }
+    return false;
+}
+
+/* If that cannot be, its variables are not told. */
+static void listen_to_lines(struct fm_collector *c, PyCodeObject *code)
+{
+    struct fm_raised raised = fm_python_put_aside();
+    if (fm_hooks_mark(c, code) < 0)
+        PyErr_Clear();
+    fm_python_put_back(raised);
+}
+
+/* A call begins of which something is asked. Its arguments come first: repr() may run anything. */
+static __attribute__((noinline)) void begin_asked(struct fm_collector *c, struct fm_agent_thread *t,
+                                                  struct fm_func *f, PyCodeObject *code,
+                                                  const void *frame, bool shown)
+{
+    struct fm_trace_arguments arguments;
+    if (f->asked->watches && c == traced)
+        listen_to_lines(c, code);
+    fm_trace_arguments_look(c, f, code, frame, &arguments);
+    PyObject *first = f->asked->imports ? fm_trace_variable(code, frame, 0) : NULL;
+    if (!c->running || !begin_call(c, t, f, code, frame, FM_TRACE_CALLED, shown))
+        return;
+    fm_trace_arguments_tell(c, t, f, code, &arguments);
+    if (f->asked->imports)
+        fm_trace_import_begins(c, t, first);
+}
+
 void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                     const void *key, const void *frame, enum fm_trace_begin how)
 {
     bool shown = fm_trace_is_shown(c, f, key); /* first: it may run the program's code, on 3.11 */
     if (__builtin_expect(t->trace.must_find, 0))
         fm_trace_find_open(c, t, key, false);
-    uintptr_t tagged = (uintptr_t)key;
-    if (FM_HAS_MONITORING && f->trace_role)
-        tagged |= fm_trace_task_enters(c, t, f, how);
-    if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
-        return;
-    if (!shown || t->top >= t->trace.deepest)
-        push(t, f, tagged | FM_TRACE_HIDDEN, NULL, fm_clock_ticks());
-    else if (fm_trace_room(c, t))
-        put_begin(c, t, f, tagged, frame, how);
+    if (f->asked && frame && how == FM_TRACE_CALLED)
+        begin_asked(c, t, f, (PyCodeObject *)key, frame, shown);
     else
-        push(t, f, tagged, NULL, fm_clock_ticks());
+        begin_call(c, t, f, key, frame, how, shown);
 }
 
 void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
@@ -474,6 +521,15 @@ static void end_call(struct fm_collector *c, struct fm_agent_thread *t, const vo
         put_end(&t->trace, now, how);
 }
 
+static void tell_end(struct fm_collector *c, struct fm_agent_thread *t, const struct fm_func *f,
+                     uint64_t now, enum fm_trace_end how, PyObject *value)
+{
+    if (f->asked && f->asked->results)
+        fm_trace_result_tell(c, t, f, value, now, how);
+    if (f->asked && f->asked->imports)
+        fm_trace_import_ends(c, t, now);
+}
+
 void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
                     const void *frame, uint64_t now, enum fm_trace_end how, PyObject *value)
 {
@@ -488,6 +544,8 @@ void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const voi
         return;
     const struct fm_func *f = function_of(t->top);
     bool step = t->top->key & FM_TRACE_STEP;
+    if ((t->top->key & (FM_TRACE_TELLS | FM_TRACE_HIDDEN)) == FM_TRACE_TELLS)
+        tell_end(c, t, f, now, how, value);
     if (!is_hidden(t->top))
         end_call(c, t, frame, now, how);
     t->top--;
@@ -511,6 +569,13 @@ void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_tr
     }
     if (fm_trace_room(c, t))
         fm_trace_put_escape(&t->trace, fm_clock_ticks(), kind, numbers, count);
+}
+
+void fm_trace_mark_value(struct fm_collector *c, struct fm_agent_thread *t, uint64_t at,
+                         uint32_t name, enum fm_trace_value_of of, const char *text, size_t len)
+{
+    if (fm_trace_room(c, t))
+        fm_trace_put_value(&t->trace, at, name, of, text, len);
 }
 
 void fm_trace_stack_moved(struct fm_collector *c, struct fm_agent_thread *t)

@@ -23,7 +23,8 @@
 #define FM_TRACE_SLOT   0
 #define FM_TRACE_HIDDEN 1u
 #define FM_TRACE_STEP   2u /* the end concerns asyncio's tasks; see tasks.h */
-#define FM_TRACE_TAGS   3u
+#define FM_TRACE_TELLS  4u /* the end tells a value; see values.h */
+#define FM_TRACE_TAGS   7u
 
 /* How a call begins, and how it ends. */
 enum fm_trace_begin { FM_TRACE_CALLED, FM_TRACE_RESUMED, FM_TRACE_THROWN, FM_TRACE_OPENED };
@@ -38,8 +39,8 @@ void fm_trace_starts(struct fm_collector *c);
 void fm_trace_stops(struct fm_collector *c);
 void fm_trace_forget(void); /* what waited did so in another store */
 
-/* The slow ways, which are right in all cases. `key` names the call, `frame` a generator; `value` is what
- * it returns or yields, if that is known. */
+/* The slow ways, which are right in all cases. `key` names the call, `frame` the generator or, if that is at
+ * hand, whatever runs in Python; `value` is what it returns or yields, if that is known. */
 void fm_trace_enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                     const void *key, const void *frame, enum fm_trace_begin how);
 void fm_trace_leave(struct fm_collector *c, struct fm_agent_thread *t, const void *key,
@@ -52,6 +53,10 @@ bool fm_trace_room(struct fm_collector *c, struct fm_agent_thread *t);
 /* A mark in the thread's trace. */
 void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_trace_escape kind,
                    const uint32_t *numbers, unsigned count);
+
+/* A value in it, of the time `at`. */
+void fm_trace_mark_value(struct fm_collector *c, struct fm_agent_thread *t, uint64_t at,
+                         uint32_t name, enum fm_trace_value_of of, const char *text, size_t len);
 
 /* A call was open already when the thread came into the trace. */
 void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,

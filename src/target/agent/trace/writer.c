@@ -47,3 +47,19 @@ void fm_trace_put_escape(struct fm_trace_writer *w, uint64_t now, enum fm_trace_
     uint16_t units = fm_trace_advance(w, now);
     put_record(w, units, kind, numbers, count);
 }
+
+void fm_trace_put_value(struct fm_trace_writer *w, uint64_t now, uint32_t name,
+                        enum fm_trace_value_of of, const char *text, size_t len)
+{
+    uint16_t units = fm_trace_advance(w, now);
+    uint8_t *at = w->cursor;
+    size_t words = 3 + (len + 1) / 2;
+    fm_trace_put16(at + 2, (uint16_t)(FM_TRACE_VALUE | words << 8));
+    fm_trace_put32(at + 4, name);
+    fm_trace_put16(at + 8, (uint16_t)(of | len << 4));
+    memcpy(at + 10, text, len);
+    if (len % 2)
+        at[10 + len] = 0;
+    put_word(at, (uint16_t)((units + 1) << 2 | FM_TRACE_ESCAPE));
+    w->cursor = at + 4 + 2 * words;
+}

@@ -27,7 +27,7 @@
 #endif
 
 #define FM_TRACE_TIME_BYTES 12u
-#define FM_TRACE_MARGIN     64u /* bytes: whatever is written at once fits, with a TIME before it */
+#define FM_TRACE_MARGIN     256u /* bytes: whatever is written at once fits, with a TIME before it */
 
 struct fm_trace_writer {
     uint8_t *cursor, *room;
@@ -77,5 +77,9 @@ uint16_t fm_trace_advance(struct fm_trace_writer *w, uint64_t now);
 /* An escape with `count` numbers of 32 bits. */
 void fm_trace_put_escape(struct fm_trace_writer *w, uint64_t now, enum fm_trace_escape kind,
                          const uint32_t *numbers, unsigned count);
+
+/* A value: text of at most FM_TRACE_VALUE_BYTES bytes. */
+void fm_trace_put_value(struct fm_trace_writer *w, uint64_t now, uint32_t name,
+                        enum fm_trace_value_of of, const char *text, size_t len);
 
 #endif
