@@ -375,3 +375,26 @@ for (const [name, width, height, theme] of [
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(over <= 0, "wider than the screen");
   });
+
+test("arguments, results and variables stand where they belong", async (t) => {
+  const program = join(here, "programs/values.py");
+  const page = await open(t, record("values", "--trace", "--args", "handle", "--returns", "handle",
+    "--watch", "values.py:8:total", "--watch", "values.py:11:name", newPython(), program));
+  const { boxes, marks, curves } = await drawn(page);
+  const calls = named(boxes, "handle");
+  assert.equal(calls.length, 4);
+  await page.mouse.move(calls[2].x + calls[2].w / 2, calls[2].y + calls[2].h / 2);
+  await settle(page);
+  const tip = await page.locator("#tip").innerText();
+  assert.match(tip, /path\s+'\/page\/3'\s+size\s+3\s+rest\s+\(None\)\s+returned\s+dict of 1/);
+  // Numbers are a curve: total before each turn of the loops, 1 + 2 + 3 + 4 of them.
+  const curve = curves.find((c) => /^total \(values\.py:8\)/.test(c.title ?? c.name ?? ""));
+  assert.ok(curve, JSON.stringify(curves.map((c) => Object.keys(c))));
+  assert.deepEqual(Array.from(Object.values(curve.curves[0].values)), [0, 0, 0, 0, 0, 1, 0, 0, 1, 3]);
+  const variables = marks.filter((m) => m.kind === "variable");
+  assert.deepEqual(variables.map((m) => m.name), Array(4).fill("name (values.py:11)"));
+  await page.mouse.click(calls[3].x + calls[3].w / 2, calls[3].y + calls[3].h / 2);
+  const panel = page.locator(".durations");
+  assert.match(await panel.locator(".minilist button").first().innerText(), /^path='\/page\/(\d)', size=\1, rest=\(None\), returned=dict of 1, at /);
+  assert.deepEqual(page.troubles, []);
+});

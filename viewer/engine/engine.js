@@ -94,7 +94,7 @@ export const CELL = { EXACT: 1, LOST: 2, ERROR: 4 };
 /** What a span says of itself. */
 export const SPAN = { BEGAN_BEFORE: 1, OPEN: 2, UNWOUND: 4, RESUMED: 8, YIELDED: 16, REGION: 32, COLLECTION: 64 };
 const markKinds = ["exception", "collection", "instant", "counter", "region", "lost", "task", "fork", "waited", "clock",
-  "await", "value"];
+  "await", "value", "result", "variable"];
 
 export class Engine {
   /** @param {WebAssembly.Instance} instance */
@@ -285,6 +285,18 @@ export class Engine {
       lane: lane[i] === noId ? -1 : lane[i], name: names[name[i]], func: func[i] === noId ? -1 : func[i], count: count[i], value: value[i],
       lowest: lowest[i], highest: highest[i], other: other[i] }));
     return { marks, truncated: !!scalars[0] };
+  }
+
+  /**
+   * What is known of a span, arguments first ("return" and "yield" are its results); without a depth: of variables that lie
+   * between two instants of the lane.
+   * @param {number} recording @param {number} lane @param {number} begin @param {number} end @param {number} [depth]
+   * @returns {[string, string][]}
+   */
+  values(recording, lane, begin, end, depth = -1) {
+    this.run("engine_timeline_values", recording, lane, begin, end, depth);
+    const list = JSON.parse(this.text());
+    return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
   }
 
   /** Tasks of asyncio, and which process made which.

@@ -129,6 +129,13 @@ int engine_timeline_marks(int recording, double from_ns, double to_ns, double ce
     return fm_engine_timeline_marks(the_engine(), recording, from_ns, to_ns, cell_ns);
 }
 
+EXPORT(engine_timeline_values)
+int engine_timeline_values(int recording, uint32_t lane, double begin_ns, double end_ns,
+                           uint32_t depth)
+{
+    return fm_engine_timeline_values(the_engine(), recording, lane, begin_ns, end_ns, depth);
+}
+
 EXPORT(engine_timeline_tasks) int engine_timeline_tasks(int recording)
 {
     return fm_engine_timeline_tasks(the_engine(), recording);

@@ -24,6 +24,11 @@ int fm_engine_timeline_cells(struct fm_engine *e, int recording, uint32_t lane, 
 int fm_engine_timeline_marks(struct fm_engine *e, int recording, double from_ns, double to_ns,
                              double cell_ns);
 
+/* Names and texts by turns, as a JSON array in e->text: values of a span, or (depth FM_NONE) those of
+ * variables that lie between two instants of the lane. timeline_values.c */
+int fm_engine_timeline_values(struct fm_engine *e, int recording, uint32_t lane, double begin_ns,
+                              double end_ns, uint32_t depth);
+
 /* Tasks of asyncio in results[0]: process, lane (FM_NONE: not known), number in the process, name (row of the
  * JSON array in e->text), number of the task that made it or 0, created, done. Scalar: 1 if there are more.
  * Processes made by others in results[1]: lane and lane, when and when. timeline_tasks.c */

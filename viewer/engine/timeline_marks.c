@@ -195,7 +195,8 @@ static bool gather(void *context, const struct fm_mark *mark)
     struct mark_row row = { mark->begin_ns, mark->end_ns, 0,          mark->kind,
                             mark->lane,     mark->name,   mark->func, 1,
                             value,          value,        value,      (double)mark->other };
-    if (g->wanted[group] && mark->kind != FM_MARK_VALUE)
+    /* Values are of spans: timeline_values.c */
+    if (g->wanted[group] && mark->kind != FM_MARK_VALUE && mark->kind != FM_MARK_RESULT)
         add(g, &g->groups[group], row);
     return true;
 }

@@ -5,7 +5,7 @@ import { el } from "../dom.js";
 import { formatCount, formatTime } from "../numbers.js";
 import { groupsOf } from "./groups.js";
 import { formatInstant, rangeTitle } from "./range.js";
-import { spanWords } from "./tips.js";
+import { spanWords, valuesOf } from "./tips.js";
 
 /**
  * @typedef {import('../../app.js').App} App
@@ -91,7 +91,8 @@ function slowest(app, { longest }) {
     null,
     ...longest.flatMap((span) => {
       const thread = summary.threads[timeline?.lanes[span.lane]?.thread ?? -1];
-      const words = [`at ${formatInstant(span.begin, 1e3)}`, several ? (thread?.name ?? "") : "", ...spanWords(span.flags)];
+      const values = valuesOf(app, span).map(([name, text]) => `${name}=${text}`);
+      const words = [...values, `at ${formatInstant(span.begin, 1e3)}`, several ? (thread?.name ?? "") : "", ...spanWords(span.flags)];
       return [
         el(
           "button.name",

@@ -161,7 +161,7 @@ export function paintMarks(paper, track, marks, strips) {
       else triangle(p, left, y - 1, c.error);
       last = left;
     }
-    else if (mark.kind === "instant") diamond(p, left, y - 5, c.accent);
+    else if (mark.kind === "instant" || mark.kind === "variable") diamond(p, left, y - 5, c.accent);
     else if (mark.kind === "fork") diamond(p, left, y - 5, c.ink);
     else if (strips.has(mark)) {
       const strip = /** @type {number} */ (strips.get(mark));

@@ -30,9 +30,20 @@ export function cellTip(app, { track, cells, i }, pixel) {
   const titles = session.whole(app.s).summary.stateTitles;
   if (track.note === "sampled" && titles?.[cells.state[i]]) facts.push(["state", titles[cells.state[i]]]);
   facts.push(["thread", track.title.slice(0, 60)], ["depth", String(cells.depth[i] + 1)]);
+  if (cells.flags[i] & CELL.EXACT) facts.push(...valuesOf(app, { lane: track.lane, begin: cells.begin[i], end: cells.end[i], depth: cells.depth[i] }));
   if (cells.flags[i] & CELL.ERROR) facts.push(["", "left by an exception"]);
   if (cells.flags[i] & CELL.LOST) facts.push(["", "events were lost here"]);
   return { title: session.label(cells.func[i]), place: session.place(cells.func[i], true), facts };
+}
+
+/** What a span was called with and what it returned, if that was asked for.
+ * @param {App} app @param {{ lane: number, begin: number, end: number, depth: number }} span @returns {[string, string][]} */
+export function valuesOf({ session, s }, { lane, begin, end, depth }) {
+  const values = session.engine.values(session.whole(s).id, lane, begin, end, depth);
+  return values.map(([name, text]) => [
+    visible(shorten(name === "return" ? "returned" : name === "yield" ? "yielded" : name, 40)),
+    visible(shorten(text, 200)),
+  ]);
 }
 
 /** What a span says of itself, in words. @param {number} flags */
@@ -60,6 +71,7 @@ const KINDS = {
   clock: "the clock jumped",
   await: "begins to wait",
   value: "value",
+  variable: "variable",
 };
 
 /** @param {App} app @param {TimelineMark} mark @param {number} pixel @returns {TipText} */
@@ -72,6 +84,11 @@ export function markTip(app, mark, pixel) {
     facts.push(["generation", String(mark.value)], ["collected", formatCount(mark.other)]);
   if (mark.kind === "task") facts.push(["task", `number ${mark.value}`]);
   if (mark.kind === "lost") facts.push(["lost", `${formatCount(mark.value)} events`]);
+  if (mark.kind === "variable") {
+    const { engine } = app.session;
+    for (const [name, text] of engine.values(app.session.whole(app.s).id, mark.lane, mark.begin, mark.end).slice(0, 5))
+      facts.push([mark.name ? "value" : visible(shorten(name, 40)), visible(shorten(text, 200))]);
+  }
   if (mark.kind === "fork") facts.push(["child", `pid ${mark.value}`]);
   const kind = KINDS[mark.kind] ?? mark.kind;
   const name = visible(shorten(mark.name, 300));
