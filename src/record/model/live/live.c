@@ -394,7 +394,9 @@ static void fill_process(struct fm_live_loader *l, const struct fm_live_ending *
     process->cost_resume_ps = cost_ps(l, h->cost_resume);
     process->cost_line_ps = cost_ps(l, h->cost_line);
     process->slow_permille = h->slow_permille;
-    process->own_ns = (uint64_t)fm_live_ticks_ns(l, h->own_ticks);
+    /* What a call costs is not measured in a program that runs already: then nothing is said of costs. */
+    bool measured = h->cost_python_call || !(h->flags & FM_LIVE_TRACED);
+    process->own_ns = measured ? (uint64_t)fm_live_ticks_ns(l, h->own_ticks) : 0;
     if (!process->version && h->python_hex) {
         char version[32];
         snprintf(version, sizeof version, "%u.%u.%u", h->python_hex >> 24,
