@@ -99,14 +99,15 @@ def expect_as_plain(tmp_path, python, options, words):
 
 
 @pytest.mark.parametrize("options", [["--calls"], ["--calls", "--no-c-calls"], ["--lines=mine"],
-                                     ["--calls", "--lines=mine"]], ids=" ".join)
+                                     ["--calls", "--lines=mine"], ["--trace"],
+                                     ["--trace", "--min-duration", "20us", "--exclude", "work"]], ids=" ".join)
 @pytest.mark.parametrize("program", [EVERYTHING, ENDS, TOOLS, RAISING], ids=os.path.basename)
 def test_collectors(python, program, options, tmp_path):
     expect_as_plain(tmp_path, python, options, [program])
 
 
-@pytest.mark.parametrize("options", [["--calls"], ["--calls", "--lines=mine"], []],
-                         ids=["under calls", "under lines", "by itself"])
+@pytest.mark.parametrize("options", [["--calls"], ["--calls", "--lines=mine"], ["--trace"], []],
+                         ids=["under calls", "under lines", "under trace", "by itself"])
 def test_profiles_threads_and_forks_without_the_gil(python, options, forks, tmp_path):
     expect_as_plain(tmp_path, python, options, [RACES, forks])
 
