@@ -97,7 +97,7 @@ struct fm_heap_self {
     uint32_t anchor_count;
     struct fm_heap_anchor anchors[FM_HEAP_ANCHORS]; /* older frames first */
     bool wants_anchor;                              /* a walk without the GIL was long */
-    const void *candidate; /* a frame that has been on the stack for `patience` events */
+    uint32_t lasting; /* so many frames have been on the stack for `seen` events */
     uint32_t seen, patience;
     const void *top; /* the newest frame of a stack that was the same for `top_seen` events */
     uint32_t top_seen;

@@ -106,15 +106,22 @@ static struct fm_heap_anchor *newest_anchor(struct fm_heap_self *self, bool gil)
     return NULL;
 }
 
+/* An anchor ends: was it worth its price? */
+static void judge(struct fm_heap_self *self, const struct fm_heap_anchor *anchor)
+{
+    if (anchor->served < anchor->worth && self->patience < MOST_PATIENCE)
+        self->patience *= 2;
+    else if (anchor->served > anchor->worth * 16 && self->patience > LEAST_PATIENCE)
+        self->patience /= 2;
+}
+
 bool fm_context_forget(const void *block)
 {
     const char *object = (const char *)block + fm_heap.layout.gc_head;
     for (struct fm_heap_self *self = fm_threads_all(); self; self = self->next)
         for (uint32_t i = 0; i < self->anchor_count; i++)
             if (self->anchors[i].object == object) {
-                if (self->anchors[i].served < self->anchors[i].worth &&
-                    self->patience < MOST_PATIENCE)
-                    self->patience *= 2; /* it was not worth its price */
+                judge(self, &self->anchors[i]);
                 __atomic_store_n(&self->anchor_count, i, __ATOMIC_RELAXED);
                 if (self != fm_heap_self)
                     fm_threads_await(self); /* it may be looking at the object, without the GIL */
@@ -139,20 +146,18 @@ static void put_anchor(struct fm_heap_self *self, uint32_t step, void *thread, u
     fm_heap.layout.give_up(object);
 }
 
-/* A frame that was there last time, too: is it worth an anchor? */
-static void consider_anchor(struct fm_heap_self *self, uint32_t step, void *thread)
+/* The first `common` frames are those of last time. The newest of those that were so for some while is
+ * worth an anchor. */
+static void consider_anchor(struct fm_heap_self *self, uint32_t common, void *thread)
 {
-    const void *frame = self->steps[step].frame;
-    if (frame != self->candidate) {
-        self->candidate = frame;
-        self->seen = 0;
-        return;
-    }
-    uint32_t below = self->anchor_count ? self->anchors[self->anchor_count - 1].step : 0;
-    if (++self->seen < self->patience || step < below + ANCHOR_SPACING / 2)
+    if (!self->seen || common < self->lasting)
+        self->lasting = common;
+    if (++self->seen < self->patience)
         return;
     self->seen = 0;
-    put_anchor(self, step, thread, ANCHOR_SPACING);
+    uint32_t below = self->anchor_count ? self->anchors[self->anchor_count - 1].step : 0;
+    if (self->lasting > below + ANCHOR_SPACING / 2)
+        put_anchor(self, self->lasting - 1, thread, ANCHOR_SPACING);
 }
 
 /* The whole stack was as last time, and short: a loop that allocates, perhaps. */
@@ -202,8 +207,8 @@ static uint32_t take_over(struct fm_heap_self *self, uint32_t from, uint32_t cou
         parent = node;
     }
     self->depth = end;
-    if (anchors && common > from && common >= ANCHOR_SPACING / 2)
-        consider_anchor(self, common - 1, thread);
+    if (anchors)
+        consider_anchor(self, common, thread);
     else if (common >= from + ANCHOR_SPACING)
         self->wants_anchor = true;
     return parent;

@@ -227,7 +227,7 @@ static bool renew(struct fm_heap_self *self)
     if (self->child_room)
         memset(self->children, 0, self->child_room * sizeof *self->children);
     self->child_count = self->depth = self->anchor_count = 0;
-    self->candidate = NULL;
+    self->seen = 0;
     self->last.block = NULL;
     return prepare(self);
 }
