@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LOOPS = ("fib", "methods", "c_calls", "generators", "deep", "mixed")
 
 # Of the group `trace`: libraries at work, in bench/programs/real.
-REAL = ("ast", "json", "pprint", "sqlglot")
+REAL = ("ast", "difflib", "pprint", "sqlglot")
 
 # Of the group `lines`: a statement is a line, for profilers differ over longer ones.
 LINES = ("dense", "calls", "generators", "nbody", "spectral", "mandelbrot", "text", "tables")

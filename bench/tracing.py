@@ -124,17 +124,25 @@ class Tracing:
                     missing.add(way)
                     self.say(f"trace  {self.version}  {name}: without {way}: {failure}")
                     continue
-                keep(result, way, run)
+                keep(result, way, {clock: run[clock] for clock in ("cpu", "wall")})
                 if out and number == 0:
                     result["bytes"][way] = out.stat().st_size
                     result["timeline"][way] = timeline_bytes(out)
                     result["events"][way], result["lost"][way] = counted(self.fathom, out)
                 elif out and way == "trace0":  # each run drops as many as it has to
                     result["lost"][way] = min(result["lost"][way], dropped(out.read_bytes()))
-            for events in ("reads", "reads-python"):
-                keep(result, events, {"thread": self.once([self.interpreters["trace"]], name, result["loops"],
-                                                          events)["thread"]})
+        for _ in range(rounds):
+            self.thread(name, result)
         return result
+
+    def thread(self, name: str, result: dict) -> None:
+        """What the thread takes: for longer, so that chunks are used again, as in any run but the shortest."""
+        commands = self.commands(1)
+        for way in ("plain", "fathom", "fathom-python"):
+            keep(result, way, {"thread": self.once(commands[way][0], name, SHORT * result["loops"])["thread"]})
+        for events in ("reads", "reads-python"):
+            run = self.once(commands["plain"][0], name, SHORT * result["loops"], events)
+            keep(result, events, {"thread": run["thread"]})
 
 
 def keep(result: dict, way: str, run: dict) -> None:
