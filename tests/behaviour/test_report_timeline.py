@@ -10,6 +10,7 @@ import json
 import pytest
 
 import launch
+import pythons
 import recordings
 
 CALLS = launch.program("traced_calls.py")
@@ -53,6 +54,53 @@ def test_as_many_as_asked_for_and_several_functions(traced):
     both = slowest(traced, "[fq]*c*")
     assert {call["name"] for call in both["slowest"]} == {"fetch", "quick"}
     assert both["calls"] == 104
+
+
+TASKS = """
+import asyncio, time
+async def short():
+    await asyncio.sleep(0)
+async def long(n):
+    await asyncio.sleep(n * {step})
+async def busy():
+    time.sleep({step})
+async def main():
+    tasks = [asyncio.create_task(long(n), name="long %d" % n) for n in (1, 3, 2)]
+    tasks += [asyncio.create_task(short()) for _ in range(20)]
+    tasks.append(asyncio.create_task(busy()))
+    await asyncio.gather(*tasks)
+asyncio.run(main())
+"""
+
+
+def test_whole_tasks(tmp_path):
+    newest = list(pythons.interpreters().values())[-1]
+    path = tmp_path / "o.fathom"
+    done = launch.run("-c", TASKS.format(step=STEP), output=path, collectors=("--trace",), python=newest)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = recordings.report(path, "--tasks", "--limit", "1000")
+    of = {}
+    for task in found["tasks"]:
+        of.setdefault(task.get("name"), []).append(task)
+    took = [task["took_ns"] for task in found["tasks"]]
+    assert took == sorted(took, reverse=True) and all(task["done"] for task in found["tasks"])
+    assert {name: len(of[name]) for name in ("main", "long", "short", "busy")} == {"main": 1, "long": 3, "short": 20, "busy": 1}
+    assert [task["task"] for task in of["long"]] == ["long 3", "long 2", "long 1"]
+    for n, task in zip((3, 2, 1), of["long"]):  # made, one step, a sleep, another step
+        assert task["steps"] == 2 and task["took_ns"] > n * STEP * 0.99e9 and task["ran_ns"] < task["took_ns"] / 2
+        assert task["made_by"] == of["main"][0]["number"]
+    busy, = of["busy"]
+    assert busy["steps"] == 1 and busy["ran_ns"] == busy["longest_step_ns"] > STEP * 0.99e9
+    assert [task["task"] for task in recordings.report(path, "--tasks=long", "--limit", "2")["tasks"]] == ["long 3", "long 2"]
+    rows = list(csv.DictReader(io.StringIO(launch.fathom("report", path, "--tasks=long", "--csv").stdout)))
+    assert [row["task"] for row in rows] == ["long 3", "long 2", "long 1"] and rows[0]["steps"] == "2"
+    table = launch.fathom("report", path, "--tasks").stdout
+    assert "   20 " in table and "short" in table and "long 3  long" in table
+
+
+def test_no_tasks(traced):
+    assert "no tasks of asyncio in this time" in launch.fathom("report", traced, "--tasks").stdout
+    assert recordings.report(traced, "--tasks")["tasks"] == []
 
 
 def test_sentences_for_one_and_many(traced):

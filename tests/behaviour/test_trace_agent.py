@@ -314,6 +314,40 @@ def test_a_task_that_begins_before_it_is_returned(trace, python):
         f"awaits {main} {second}", "step nobody", f"step {second}", f"done {second}", "step nobody",
         f"step {main}", f"done {main}", "step nobody"]
 
+
+def test_a_task_that_awaits_what_raises(trace, python):
+    """It is thrown into the innermost coroutine; those around it go on one by one, by an exception or by what it returns."""
+    if not has_raise_events(python):
+        pytest.skip("there are none before 3.12")
+    (one,) = trace("""
+        import asyncio
+        async def inner(future, catches):
+            try:
+                await future
+            except ValueError:
+                if not catches: raise
+            return 1
+        async def middle(future, catches):
+            return await inner(future, catches)
+        async def outer():
+            asyncio.current_task().set_name("outer")
+            for catches in True, False:
+                future = asyncio.get_running_loop().create_future()
+                asyncio.get_running_loop().call_soon(future.set_exception, ValueError())
+                try:
+                    await middle(future, catches)
+                except ValueError:
+                    pass
+            await asyncio.sleep(0)
+        asyncio.run(outer())
+    """, **NO_C)
+    said = tasks_of(one)
+    name = said[0].split()[1]
+    assert said.count(f"new {name} by nobody") == said.count(f"done {name}") == 1
+    # Begun; inner, middle, outer after what was caught; the same after what was not; after the sleep.
+    assert said[:said.index(f"done {name}")].count(f"step {name}") == 1 + 3 + 3 + 1
+
+
 def test_a_task_at_the_place_of_another(trace, python):
     """Made by the loop, where one was that was not: who made it is told all the same."""
     if not has_raise_events(python):

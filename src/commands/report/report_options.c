@@ -26,6 +26,8 @@ static const char help[] =
     "When, where the program was sampled or traced:\n"
     "      --timeline        a picture: what each thread did when\n"
     "      --alike FUNC      calls of FUNC by what they did, and where slow ones differ; traced\n"
+    "      --tasks[=FUNC]    tasks of asyncio, longest first: what they ran and waited, by coroutine;\n"
+    "                        of FUNC alone. Of a traced run\n"
     "      --slowest FUNC    the longest calls of FUNC (a glob), and how long all of them took;\n"
     "                        of a traced run\n"
     "      --from T, --to T  any report of that time alone: 1.5s, 20ms, 50%\n"
@@ -120,6 +122,7 @@ enum {
     OPT_TIMELINE,
     OPT_SLOWEST,
     OPT_ALIKE,
+    OPT_TASKS,
     OPT_FROM,
     OPT_TO,
 };
@@ -170,6 +173,7 @@ static const struct option options[] = {
     { "timeline", no_argument, NULL, OPT_TIMELINE },
     { "slowest", required_argument, NULL, OPT_SLOWEST },
     { "alike", required_argument, NULL, OPT_ALIKE },
+    { "tasks", optional_argument, NULL, OPT_TASKS },
     { "from", required_argument, NULL, OPT_FROM },
     { "to", required_argument, NULL, OPT_TO },
     { 0 },
@@ -449,10 +453,10 @@ static void remember(struct fm_report_options *o, int option)
                      { OPT_COLUMNS, "--columns" },
                      { OPT_UNIT, "--unit" },
                      { OPT_SKIP_ZERO, "--skip-zero" } };
-    static const int parts[] = { OPT_CALLERS,   OPT_CALLEES,  OPT_TREE,    OPT_THREADS,
-                                 OPT_PROCESSES, OPT_SOURCE,   OPT_LINES,   OPT_HOT,
-                                 OPT_ANNOTATE,  OPT_STATES,   OPT_WAITS,   OPT_SPOTS,
-                                 OPT_REGIONS,   OPT_TIMELINE, OPT_SLOWEST, OPT_ALIKE };
+    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE,    OPT_THREADS,  OPT_PROCESSES,
+                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,     OPT_ANNOTATE, OPT_STATES,
+                                 OPT_WAITS,   OPT_SPOTS,   OPT_REGIONS, OPT_TIMELINE, OPT_SLOWEST,
+                                 OPT_ALIKE,   OPT_TASKS };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
         if (of_lines[i].option == option)
             o->of_lines = of_lines[i].name;
@@ -494,6 +498,10 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
     case OPT_SLOWEST:
     case OPT_ALIKE:
         o->part = option == OPT_ALIKE ? FM_PART_ALIKE : FM_PART_SLOWEST;
+        o->function = optarg;
+        return 0;
+    case OPT_TASKS:
+        o->part = FM_PART_TASKS;
         o->function = optarg;
         return 0;
     case OPT_FOLD:

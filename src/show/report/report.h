@@ -103,6 +103,11 @@ int fm_report_alike(const struct fm_report *r, struct fm_error *err);
 int fm_report_alike_json(const struct fm_report *r, struct fm_error *err);
 int fm_report_alike_csv(const struct fm_report *r, struct fm_error *err);
 
+/* Tasks of asyncio, from when they were made to their end; timeline/tasks.c. */
+int fm_report_tasks(const struct fm_report *r, struct fm_error *err);
+int fm_report_tasks_json(const struct fm_report *r, struct fm_error *err);
+int fm_report_tasks_csv(const struct fm_report *r, struct fm_error *err);
+
 /* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_combine). */
 void fm_report_classic(const struct fm_report *r);
 void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direction);
@@ -122,6 +127,7 @@ enum fm_part {
     FM_PART_TIMELINE,
     FM_PART_SLOWEST,
     FM_PART_ALIKE,
+    FM_PART_TASKS,
     FM_PART_STATES,
     FM_PART_WAITS,
     FM_PART_SPOTS,
@@ -142,7 +148,7 @@ static inline bool fm_part_is_of_samples(enum fm_part part)
 
 static inline bool fm_part_is_of_timeline(enum fm_part part)
 {
-    return part >= FM_PART_TIMELINE && part <= FM_PART_ALIKE;
+    return part >= FM_PART_TIMELINE && part <= FM_PART_TASKS;
 }
 
 void fm_report_json(const struct fm_report *r, enum fm_part part);

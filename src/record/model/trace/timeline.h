@@ -198,6 +198,21 @@ typedef bool fm_traced_task_fn(void *context, const struct fm_traced_task *task)
 int fm_timeline_tasks(struct fm_timeline *t, fm_traced_task_fn *each, void *context,
                       struct fm_error *err);
 
+/* Their whole lives: those that were there between two instants, by process and number. */
+struct fm_task_life {
+    struct fm_traced_task task;
+    uint64_t begin_ns, end_ns; /* made, or its first step; done, or the end of the timeline */
+    uint32_t func;             /* the coroutine; FM_NONE: it never ran, or was not seen */
+    uint32_t lane;             /* of its first step */
+    uint64_t steps, ran_ns;
+    uint64_t longest_step_ns, longest_step_at_ns;
+};
+struct fm_task_lives {
+    FM_VEC(struct fm_task_life) list;
+};
+int fm_timeline_task_lives(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns,
+                           struct fm_task_lives *into, struct fm_error *err);
+
 /* The profile of a stretch of time alone: trees of calls, as every report and view shows them. Calls that
  * reach over an end are cut there; a call counts where it begins. Caller frees. */
 struct fm_profile *fm_timeline_profile(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns,

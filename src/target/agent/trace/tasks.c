@@ -13,6 +13,8 @@ struct fm_agent_task {
     bool found;    /* at its first step, while the create_task that makes it has not returned */
     uint8_t looks; /* at its name, which it may get after it was made */
     uint32_t name;
+    const void *coroutine;       /* its own, as frame; NULL: not seen yet */
+    const void *step;            /* the one that its step began in */
     struct fm_agent_task *outer; /* whose step this one's is in, or NULL */
 };
 
@@ -169,7 +171,7 @@ static bool is_being_made(const struct fm_agent_thread *t)
 }
 
 unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
-                              const struct fm_func *f, enum fm_trace_begin how)
+                              const struct fm_func *f, const void *frame, enum fm_trace_begin how)
 {
     if (c != fm_trace_collector())
         return 0;
@@ -194,6 +196,9 @@ unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
         look_at_name(c, t, task, address);
     }
     task->begun = true;
+    task->step = frame;
+    if (!task->coroutine && how != FM_TRACE_THROWN)
+        task->coroutine = frame;
     task->outer = t->trace.task;
     t->trace.task = task;
     mark_one(c, t, FM_TRACE_TASK_STEP, task);
@@ -226,7 +231,7 @@ void fm_trace_task_leaves(struct fm_collector *c, struct fm_agent_thread *t,
         const struct fm_agent_task *other = value ? find(value) : NULL;
         fm_trace_mark(c, t, FM_TRACE_TASK_AWAITS,
                       (uint32_t[]){ task->number, other && !other->ended ? other->number : 0 }, 2);
-    } else {
+    } else if (task->step == task->coroutine) {
         task->ended = true;
         mark_one(c, t, FM_TRACE_TASK_DONE, task);
     }

@@ -7,6 +7,10 @@
  * with what it yields: what the task waits for. The value that BaseEventLoop.create_task returns is a
  * new task; one that was made in another way, or that began within it (eager), is found at its first step.
  *
+ * What a task waited for may raise: then that is thrown into the innermost coroutine, and those that await
+ * it go on one after the other, each by itself. Each of them is a step, and the task has ended only with
+ * the coroutine that it was made for.
+ *
  * A task is known by its address, and by having begun or ended: addresses are used again.
  *
  * Threads: the GIL.
@@ -19,7 +23,7 @@
 /* A function of a role is about to be entered, in a way that is told after this: what its key is tagged
  * with. */
 unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
-                              const struct fm_func *f, enum fm_trace_begin how);
+                              const struct fm_func *f, const void *frame, enum fm_trace_begin how);
 
 /* A frame that was tagged has ended, with that value, or NULL. */
 void fm_trace_task_leaves(struct fm_collector *c, struct fm_agent_thread *t,
