@@ -89,6 +89,23 @@ static bool is_taken(const struct sample_join *u, size_t before, uint32_t thread
     return false;
 }
 
+/* A process has one main thread, however often it was met: short programs may execute one another between
+ * two looks. FM_NONE if the exact recording has none. */
+static uint32_t find_main(const struct sample_join *u, const struct fm_thread *sampled,
+                          uint32_t process)
+{
+    static const char tasks[] = "asyncio tasks of "; /* a thread with the same id */
+    const char *name = fm_profile_text(u->from, sampled->name);
+    if (sampled->tid != u->into->processes.data[process].pid ||
+        strncmp(name, tasks, sizeof tasks - 1) == 0)
+        return FM_NONE;
+    for (uint32_t k = 0; k < u->into->threads.len; k++)
+        if (u->into->threads.data[k].process == process &&
+            u->into->threads.data[k].tid == sampled->tid)
+            return k;
+    return FM_NONE;
+}
+
 /* The exact thread of sampled thread number `i`, or a new one. A sampled thread's asyncio tasks are a
  * thread with the same id: they never take the exact one's place, since they come later. */
 static uint32_t find_thread(struct sample_join *u, size_t i)
@@ -104,6 +121,9 @@ static uint32_t find_thread(struct sample_join *u, size_t i)
             u->into->threads.data[k].cpu_ns = sampled.cpu_ns;
         return k;
     }
+    uint32_t main = process < u->first_new ? find_main(u, &sampled, process) : FM_NONE;
+    if (main != FM_NONE)
+        return main;
     sampled.process = process;
     sampled.name = fm_profile_string_of(u->into, u->from, sampled.name);
     return fm_profile_thread(u->into, &sampled);
