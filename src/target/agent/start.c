@@ -18,6 +18,7 @@
 #include "target/agent/calibrate.h"
 #include "target/agent/heap.h"
 #include "target/agent/lines/decorator.h"
+#include "target/agent/regions/foreign.h"
 #include "target/agent/regions/regions.h"
 #include "target/agent/sources.h"
 #include "target/agent/threads.h"
@@ -104,8 +105,10 @@ EXPORT void fathom_agent_end(void)
 EXPORT void fathom_agent_audit(const char *event, void *args)
 {
     /* Audit hooks are told of all interpreters, and each may have a GIL of its own. */
-    if (PyInterpreterState_Get() == interpreter && running && running->store.header &&
-        !running->forked && !running->redact && strcmp(event, "compile") == 0)
+    if (strcmp(event, "exec") == 0)
+        fm_foreign_see_exec(args);
+    else if (PyInterpreterState_Get() == interpreter && running && running->store.header &&
+             !running->forked && !running->redact && strcmp(event, "compile") == 0)
         fm_sources_see_compile(running, args);
 }
 

@@ -210,9 +210,9 @@ static int on_audit(const char *event, void *args, void *data)
         (event[0] == 'c' || event[0] == 'e' || event[0] == 'i') &&
         fm_preload_is_first_code(event, args))
         start_once();
-    if (event[0] != 'c')
+    if (event[0] != 'c' && event[0] != 'e')
         return 0;
-    if (event[1] == 'o' && strcmp(event, "compile") == 0) {
+    if (strcmp(event, "compile") == 0 || strcmp(event, "exec") == 0) {
         void (*audit)(const char *, void *) = agent_audit;
         if (audit)
             audit(event, args);

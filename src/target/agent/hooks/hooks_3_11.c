@@ -28,6 +28,7 @@
 #include "target/agent/hooks/hooks.h"
 #include "target/agent/hooks/program_tools.h"
 #include "target/agent/lines/lines.h"
+#include "target/agent/regions/foreign.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/regions.h"
 #include "target/agent/trace/exceptions.h"
@@ -234,6 +235,12 @@ static void tell_regions(_PyInterpreterFrame *frame, int what)
         fm_regions_resume(frame);
     else if (what == PyTrace_RETURN && is_suspended(frame))
         fm_regions_suspend(frame);
+    if (!fm_foreign_count)
+        return;
+    if (what == PyTrace_CALL && !is_resumed(frame))
+        fm_foreign_enter(frame->f_code, frame);
+    else if (what == PyTrace_RETURN && !is_suspended(frame))
+        fm_foreign_leave(frame->f_code, frame);
 }
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)

@@ -6,6 +6,7 @@
  * collector: a thread that is not in its trace has no room to write.
  */
 #include "target/agent/hooks/monitoring.h"
+#include "target/agent/regions/foreign.h"
 #include "target/agent/trace/exceptions.h"
 #include "target/agent/trace/trace.h"
 #include "target/agent/trace/values.h"
@@ -39,6 +40,13 @@ static __attribute__((noinline)) PyObject *leave_call(PyObject *self, const void
     Py_RETURN_NONE;
 }
 
+/* A region that is this call's own ends before it does; the tool that hears of its begin would be told later. */
+static inline void end_followed(PyObject *code)
+{
+    if (__builtin_expect(fm_foreign_count, 0))
+        fm_foreign_leave((PyCodeObject *)code, fm_python_frame());
+}
+
 static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
@@ -53,6 +61,7 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
 static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
+    end_followed(args[0]);
     uint64_t now = fm_clock_ticks();
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
     if (__builtin_expect(t && fm_trace_return(t, args[0], now), 1))
@@ -90,6 +99,7 @@ static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargs, P
 static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
+    end_followed(args[0]);
     return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_UNWOUND, NULL);
 }
 
@@ -184,6 +194,7 @@ static PyObject *on_brief_return(PyObject *self, PyObject *const *args, size_t n
                                  PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
+    end_followed(args[0]);
     return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_RETURNED, args[2]);
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "target/agent/regions/foreign.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/regions.h"
 
@@ -60,7 +61,8 @@ const void *fm_region_frames_owner_code(void)
 
 static struct {
     int tool; /* −1: there is none to be had */
-    long local;
+    long local, thrown;
+    long calls; /* of code that is followed: 0 before there is some, −1: they cannot be heard of */
     bool asked;
     Py_ssize_t marked; /* code extra: events of this code are on */
     PyObject *monitoring;
@@ -80,6 +82,26 @@ static PyObject *on_resume(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
+/* Of code that is followed: the code is the first argument of each event. */
+static PyObject *on_start(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count && PyCode_Check(args[0]))
+        fm_foreign_enter((PyCodeObject *)args[0], fm_python_frame());
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_end(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count && PyCode_Check(args[0]))
+        fm_foreign_leave((PyCodeObject *)args[0], fm_python_frame());
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef starts = { "on_start", (PyCFunction)(void (*)(void))on_start, METH_FASTCALL,
+                              NULL };
+static PyMethodDef ends = { "on_end", (PyCFunction)(void (*)(void))on_end, METH_FASTCALL, NULL };
 static PyMethodDef yields = { "on_yield", (PyCFunction)(void (*)(void))on_yield, METH_FASTCALL,
                               NULL };
 static PyMethodDef resumes = { "on_resume", (PyCFunction)(void (*)(void))on_resume, METH_FASTCALL,
@@ -134,21 +156,48 @@ static bool listen_at_all(void)
             : PyObject_CallMethod(listening.monitoring, "set_events", "il", listening.tool, thrown);
     Py_XDECREF(done);
     listening.local = yield | resume;
+    listening.thrown = thrown;
     if (!done)
         listening.tool = -1;
     return done;
+}
+
+static bool listen_in(PyCodeObject *code, long events)
+{
+    PyObject *done = PyObject_CallMethod(listening.monitoring, "set_local_events", "iOl",
+                                         listening.tool, code, events);
+    Py_XDECREF(done);
+    return done && fm_python_code_extra_set(code, listening.marked, &listening) == 0;
 }
 
 static bool watch(PyCodeObject *code)
 {
     if (!listen_at_all())
         return false;
-    if (fm_python_code_extra(code, listening.marked) == &listening)
-        return true;
-    PyObject *done = PyObject_CallMethod(listening.monitoring, "set_local_events", "iOl",
-                                         listening.tool, code, listening.local);
+    return fm_python_code_extra(code, listening.marked) == &listening ||
+           listen_in(code, listening.local);
+}
+
+/* Frames that an exception ends are told of for all code, too. */
+static bool listen_to_calls(void)
+{
+    if (listening.calls)
+        return listening.calls > 0;
+    long start = listen_to("PY_START", &starts), end = listen_to("PY_RETURN", &ends);
+    long unwind = listen_to("PY_UNWIND", &ends);
+    PyObject *done = start < 0 || end < 0 || unwind < 0
+                         ? NULL
+                         : PyObject_CallMethod(listening.monitoring, "set_events", "il",
+                                               listening.tool, listening.thrown | unwind);
     Py_XDECREF(done);
-    return done && fm_python_code_extra_set(code, listening.marked, &listening) == 0;
+    listening.calls = done ? start | end : -1;
+    return done;
+}
+
+bool fm_region_frames_follow(PyCodeObject *code)
+{
+    return listen_at_all() && listen_to_calls() &&
+           listen_in(code, listening.local | listening.calls);
 }
 
 #else
@@ -157,6 +206,11 @@ static bool watch(PyCodeObject *code)
 {
     (void)code;
     return fm_hooks_watch_generators();
+}
+
+bool fm_region_frames_follow(PyCodeObject *code)
+{
+    return watch(code);
 }
 
 #endif

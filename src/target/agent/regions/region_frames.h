@@ -51,7 +51,10 @@ static inline bool fm_region_frames_is_plain(void)
 }
 #endif
 
-/* hooks_3_11.c: hear of all generators. False if that cannot be. */
+/* Tell foreign.h of calls of this code from now on. False if that cannot be; may leave an exception. */
+bool fm_region_frames_follow(PyCodeObject *code);
+
+/* hooks_3_11.c: hear of all generators, and of all calls of what is followed. False if that cannot be. */
 bool fm_hooks_watch_generators(void);
 
 #endif

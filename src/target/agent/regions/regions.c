@@ -14,6 +14,7 @@
 #include "target/agent/lines/line_memory.h"
 #include "target/agent/regions/alone.h"
 #include "target/agent/regions/c_regions.h"
+#include "target/agent/regions/foreign.h"
 #include "target/agent/regions/records.h"
 #include "target/agent/regions/region_frames.h"
 #include "target/agent/regions/region_nodes.h"
@@ -157,8 +158,10 @@ void fm_regions_begin_run(void)
 {
     collector = fm_start_collector();
     fm_regions_recorded = collector != NULL;
-    if (collector)
-        fm_c_regions_begin();
+    if (!collector)
+        return;
+    fm_c_regions_begin();
+    fm_foreign_begin(false);
 }
 
 /* Only the regions: no calls, no lines. */
@@ -166,8 +169,11 @@ void fm_regions_join_run(void)
 {
     char config[4096];
     int saved_errno = errno;
-    if (!collector && fm_sampled_run_find(config, sizeof config))
+    if (!collector && fm_sampled_run_find(config, sizeof config)) {
         fathom_agent_start(config);
+        if (collector)
+            fm_foreign_begin(true);
+    }
     errno = saved_errno;
 }
 
@@ -183,6 +189,7 @@ int fm_regions_count(void)
     collector = c;
     fm_regions_recorded = 1;
     fm_c_regions_begin();
+    fm_foreign_begin(true);
     return 0;
 }
 
