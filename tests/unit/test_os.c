@@ -603,6 +603,28 @@ static void end(struct fm_watch *watch, pid_t pid, int fd)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* Names are not told any more, and looking at the folder finds them still. */
+static void test_watch_names_end(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/fathom-test-watch-XXXXXX";
+    int fd;
+    struct fm_watch watch;
+    assert_non_null(mkdtemp(folder));
+    fm_watch_init(&watch, folder);
+    fm_watch_end_names(&watch);
+    pid_t pid = child_of_status(3, &fd);
+    make_file(folder, pid, ".0.live");
+    fm_watch_wait(&watch, -1, 0); /* the kernel's word that it forgot the folder is no name */
+    assert_int_equal(watch.list.len, 0);
+    fm_watch_scan(&watch);
+    assert_int_equal(watch.list.len, 1);
+    end(&watch, pid, fd);
+    fm_watch_release(&watch);
+    remove_file(folder, pid, ".0.live");
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_watch_number_used_again(void **state)
 {
     (void)state;
@@ -665,6 +687,7 @@ int main(void)
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_tids_of_ourselves),
         cmocka_unit_test(test_exit_status),
+        cmocka_unit_test(test_watch_names_end),
         cmocka_unit_test(test_watch_number_used_again),
         cmocka_unit_test(test_newborn),
         cmocka_unit_test(test_newborn_by_listing),

@@ -383,6 +383,7 @@ static int finish(struct run *run)
     size_t running = fm_watch_recording(&run->watch);
     fm_run_samples_stop(&run->samples);
     fm_trace_watch_stop(run->traces);
+    fm_watch_end_names(&run->watch);
     struct fm_profile *p = join(run, &err);
     if (p && fm_run_options_inside(&run->options))
         fm_run_absence_note(p, &run->command);

@@ -48,6 +48,7 @@ struct fm_trace_watch {
     char *folder;
     uint64_t window_ns;
     int inotify, stop; /* stop: an eventfd */
+    int inotify_name;  /* of the folder, in inotify */
     /* Open calls last until their process ends, so that instant is to be exact however much there is to
      * pack: a thread waits for nothing else. */
     pthread_t ends_thread;
@@ -336,7 +337,9 @@ struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns
     }
     w->stop = eventfd(0, EFD_CLOEXEC);
     w->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (w->inotify >= 0 && inotify_add_watch(w->inotify, folder, IN_CREATE | IN_MOVED_TO) < 0) {
+    if (w->inotify >= 0)
+        w->inotify_name = inotify_add_watch(w->inotify, folder, IN_CREATE | IN_MOVED_TO);
+    if (w->inotify >= 0 && w->inotify_name < 0) {
         close(w->inotify);
         w->inotify = -1;
     }
@@ -397,6 +400,8 @@ void fm_trace_watch_stop(struct fm_trace_watch *w)
     see_all(w);
     for (unsigned i = 0; i < LANES; i++)
         finish_lane(&w->lanes[i]);
+    if (w->inotify >= 0) /* now, or closing it would wait: see fm_watch_end_names */
+        inotify_rm_watch(w->inotify, w->inotify_name);
 }
 
 struct fm_trace_log *fm_trace_watch_find(const struct fm_trace_watch *w, pid_t pid, unsigned number)

@@ -18,10 +18,19 @@ void fm_watch_init(struct fm_watch *watch, const char *folder)
 {
     *watch = (struct fm_watch){ .folder = fm_strdup(folder) };
     watch->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (watch->inotify_fd >= 0 && inotify_add_watch(watch->inotify_fd, folder, IN_CREATE) < 0) {
+    if (watch->inotify_fd < 0)
+        return;
+    watch->inotify_name = inotify_add_watch(watch->inotify_fd, folder, IN_CREATE);
+    if (watch->inotify_name < 0) {
         close(watch->inotify_fd);
         watch->inotify_fd = -1;
     }
+}
+
+void fm_watch_end_names(struct fm_watch *watch)
+{
+    if (watch->inotify_fd >= 0)
+        inotify_rm_watch(watch->inotify_fd, watch->inotify_name);
 }
 
 void fm_watch_release(struct fm_watch *watch)

@@ -33,7 +33,8 @@ struct fm_watched {
 
 struct fm_watch {
     char *folder;
-    int inotify_fd; /* −1 if unavailable: then only fm_watch_scan finds processes */
+    int inotify_fd;   /* −1 if unavailable: then only fm_watch_scan finds processes */
+    int inotify_name; /* of the folder, in that */
     FM_VEC(struct fm_watched) list;
 };
 
@@ -50,6 +51,11 @@ void fm_watch_scan(struct fm_watch *watch);
 /* Sleep until something happens: a process of the list ends, a new one appears, `extra_fd` becomes
  * readable, or `timeout_ms` passed (−1: no limit). Returns 1 if extra_fd is readable, else 0. */
 int fm_watch_wait(struct fm_watch *watch, int extra_fd, int timeout_ms);
+
+/* From now on only fm_watch_scan finds processes. The kernel takes 10 to 50 ms to forget a folder
+ * that it was asked to watch, and whoever closes the descriptor meanwhile waits for that: so say it
+ * when there is something to do before fm_watch_release. */
+void fm_watch_end_names(struct fm_watch *watch);
 
 /* How many of those that record are still running. */
 size_t fm_watch_recording(const struct fm_watch *watch);
