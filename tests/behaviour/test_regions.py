@@ -422,7 +422,7 @@ def test_tables(record):
     for what in ("--memory=regions", "--regions"):
         table = subprocess.run([FATHOM, "report", what, path], capture_output=True, text=True)
         rows = table.stdout.splitlines()
-        assert rows[-3].split() == ["peak", "net", "allocated", "freed", "time", "entered", "longest", "region"]
+        assert rows[-3].split() == ["peak", "net", "allocated", "freed", "time", "cpu", "entered", "longest", "region"]
         assert rows[-2].endswith("  one") and rows[-1].endswith("    two")
         assert rows[-1].startswith("3.00 MiB  3.00 MiB   3.00 MiB")
     csv = subprocess.run([FATHOM, "report", "--regions", "--csv", path], capture_output=True, text=True).stdout.splitlines()

@@ -233,7 +233,10 @@ static inline void ls_regions(struct fm_buffer *b)
           .suspended_ticks = 100,
           .allocated = 900,
           .freed = 100,
-          .above_most = 850 },
+          .above_most = 850,
+          .cpu_ns = 170,
+          .cpu_ticks = -40,
+          .cpu_ended = 1 },
         { .id = 2, .entered = 1, .min_ticks = UINT64_MAX },
         { .id = 3, .entered = 1, .min_ticks = UINT64_MAX },
     };

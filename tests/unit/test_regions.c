@@ -39,6 +39,7 @@ static void check_sample(const struct fm_profile *p)
     assert_int_equal(outer->suspended_ns, 50);
     assert_int_equal(outer->min_ns, 200);
     assert_int_equal(outer->max_ns, 200);
+    assert_int_equal(outer->cpu_ns, 170 - 20); /* 40 ticks too many were taken for running */
     assert_true(outer->memory);
     assert_int_equal(outer->allocated, 900 + 450);
     assert_int_equal(outer->freed, 100 + 100);
@@ -49,6 +50,7 @@ static void check_sample(const struct fm_profile *p)
     assert_int_equal(inner->allocated, 300);
     assert_int_equal(inner->above_most, 1200 - 950);
     assert_int_equal(inner->min_ns, 0);
+    assert_int_equal(inner->cpu_ns, 0);
     assert_int_equal(waits->suspended_ns, 25 + 200);
     assert_int_equal(waits->ns, 300);
     assert_int_equal(waits->allocated, 70); /* what its thread does now is not its own */

@@ -198,7 +198,10 @@ struct fm_live_region {
     uint64_t suspended_ticks; /* of that, while the generator or coroutine that is in it waited */
     uint64_t allocated, freed;
     int64_t above_most; /* the most that one visit stood above what it found */
-    uint64_t reserved[6];
+    /* Processor time, of visits in threads that ended: the sum of both; in how many visits. */
+    int64_t cpu_ns, cpu_ticks;
+    uint64_t cpu_ended;
+    uint64_t reserved[3];
 };
 
 enum fm_live_visit_state {

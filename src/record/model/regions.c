@@ -19,6 +19,7 @@ void fm_region_combine(struct fm_region_row *to, const struct fm_region_row *fro
     to->open = fm_sum(to->open, from->open);
     to->ns = fm_sum(to->ns, from->ns);
     to->suspended_ns = fm_sum(to->suspended_ns, from->suspended_ns);
+    to->cpu_ns = fm_sum(to->cpu_ns, from->cpu_ns);
     if (from->min_ns && (!to->min_ns || from->min_ns < to->min_ns))
         to->min_ns = from->min_ns;
     if (from->max_ns > to->max_ns)

@@ -22,6 +22,7 @@ struct fm_region_row {
     int64_t ns;      /* from begin to end, the sum of all visits */
     int64_t suspended_ns;   /* of that, while the generator or coroutine in it waited */
     int64_t min_ns, max_ns; /* of one visit that ended; 0: there is none */
+    int64_t cpu_ns;         /* processor time, of visits that ended; 0: not known */
     bool memory;            /* the rest is known */
     int64_t allocated, freed;
     int64_t above_most; /* the most that one visit stood above what it found: its own peak */

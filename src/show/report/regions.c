@@ -27,6 +27,14 @@ static bool any_waited(const struct fm_regions *all)
     return false;
 }
 
+static bool any_has_cpu(const struct fm_regions *all)
+{
+    for (size_t i = 0; i < all->rows.len; i++)
+        if (all->rows.data[i].cpu_ns)
+            return true;
+    return false;
+}
+
 static int depth_of(const struct fm_regions *all, uint32_t row)
 {
     int depth = 0;
@@ -48,20 +56,27 @@ static void add_bytes(struct fm_table *t, const struct fm_region_row *row, int64
     fm_table_cell(t, FM_COLOR_NONE, row->memory ? fm_number_bytes(text, bytes) : "");
 }
 
+/* Which of those are there that not every recording has. */
+struct columns {
+    bool memory, cpu, waited;
+};
+
 static void add_row(const struct fm_report *r, struct fm_table *t, const struct fm_regions *all,
-                    uint32_t at, bool memory, bool waited)
+                    uint32_t at, struct columns shown)
 {
     const struct fm_region_row *row = &all->rows.data[at];
     char text[FM_NUMBER_BYTES];
     fm_autobuffer name = FM_BUFFER_INIT;
-    if (memory) {
+    if (shown.memory) {
         add_bytes(t, row, row->above_most);
         add_bytes(t, row, net_of(row));
         add_bytes(t, row, row->allocated);
         add_bytes(t, row, row->freed);
     }
     fm_table_cell(t, FM_COLOR_NONE, fm_number_time(text, row->ns));
-    if (waited)
+    if (shown.cpu)
+        fm_table_cell(t, FM_COLOR_NONE, row->cpu_ns ? fm_number_time(text, row->cpu_ns) : "");
+    if (shown.waited)
         fm_table_cell(t, FM_COLOR_NONE, fm_number_time(text, row->suspended_ns));
     fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, row->entered));
     fm_table_cell(t, FM_COLOR_NONE, fm_number_time(text, row->max_ns));
@@ -77,22 +92,24 @@ void fm_report_regions(const struct fm_report *r)
 {
     struct fm_regions all = fm_regions_combined(r->p, r->scope.process);
     struct fm_table t;
-    bool memory = any_has_memory(&all), waited = any_waited(&all);
+    struct columns shown = { any_has_memory(&all), any_has_cpu(&all), any_waited(&all) };
     fm_table_init(&t, r->style);
-    if (memory) {
+    if (shown.memory) {
         fm_table_column(&t, "peak", FM_TABLE_RIGHT);
         fm_table_column(&t, "net", FM_TABLE_RIGHT);
         fm_table_column(&t, "allocated", FM_TABLE_RIGHT);
         fm_table_column(&t, "freed", FM_TABLE_OPTIONAL);
     }
     fm_table_column(&t, "time", FM_TABLE_RIGHT);
-    if (waited)
+    if (shown.cpu)
+        fm_table_column(&t, "cpu", FM_TABLE_RIGHT);
+    if (shown.waited)
         fm_table_column(&t, "suspended", FM_TABLE_RIGHT);
     fm_table_column(&t, "entered", FM_TABLE_RIGHT);
     fm_table_column(&t, "longest", FM_TABLE_OPTIONAL);
     fm_table_column(&t, "region", FM_TABLE_FLEXIBLE);
     for (uint32_t i = 0; i < all.rows.len; i++)
-        add_row(r, &t, &all, i, memory, waited);
+        add_row(r, &t, &all, i, shown);
     fm_table_print(&t, r->out);
     fm_table_release(&t);
     fm_regions_release(&all);
@@ -143,6 +160,8 @@ void fm_json_add_regions(struct fm_buffer *out, const struct fm_report *r)
         fm_json_add_member(out, "suspended_ns", row->suspended_ns);
         fm_json_add_member(out, "min_ns", row->min_ns);
         fm_json_add_member(out, "max_ns", row->max_ns);
+        if (row->cpu_ns)
+            fm_json_add_member(out, "cpu_ns", row->cpu_ns);
         if (row->memory) {
             fm_json_add_member(out, "allocated_bytes", row->allocated);
             fm_json_add_member(out, "freed_bytes", row->freed);
@@ -166,7 +185,7 @@ void fm_csv_put_regions(const struct fm_report *r)
 {
     struct fm_regions all = fm_regions_combined(r->p, r->scope.process);
     fputs("region,entered,open,seconds,suspended_seconds,min_seconds,max_seconds,"
-          "allocated_bytes,freed_bytes,net_bytes,peak_bytes\r\n",
+          "allocated_bytes,freed_bytes,net_bytes,peak_bytes,cpu_seconds\r\n",
           r->out);
     for (uint32_t i = 0; i < all.rows.len; i++) {
         const struct fm_region_row *row = &all.rows.data[i];
@@ -180,10 +199,15 @@ void fm_csv_put_regions(const struct fm_report *r)
         fm_csv_put_seconds(r, row->min_ns);
         fm_csv_put_seconds(r, row->max_ns);
         if (row->memory)
-            fprintf(r->out, ",%lld,%lld,%lld,%lld\r\n", (long long)row->allocated,
+            fprintf(r->out, ",%lld,%lld,%lld,%lld", (long long)row->allocated,
                     (long long)row->freed, (long long)net_of(row), (long long)row->above_most);
         else
-            fputs(",,,,\r\n", r->out);
+            fputs(",,,,", r->out);
+        if (row->cpu_ns)
+            fm_csv_put_seconds(r, row->cpu_ns);
+        else
+            fputs(",", r->out);
+        fputs("\r\n", r->out);
     }
     fm_regions_release(&all);
 }

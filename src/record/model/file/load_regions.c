@@ -30,6 +30,7 @@ bool fm_load_regions(struct fm_loader *l, struct fm_cursor *c)
             .allocated = fm_loader_signed(l, i, 10),
             .freed = fm_loader_signed(l, i, 11),
             .above_most = fm_loader_signed(l, i, 12),
+            .cpu_ns = fm_loader_signed(l, i, 13),
         };
         uint64_t id = l->table.first + i;
         if (id >= FM_NONE ||

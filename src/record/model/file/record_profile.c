@@ -307,7 +307,7 @@ static void append_regions(struct append *a)
                         string_number(a, row->name), fm_zigzag(row->entered), fm_zigzag(row->open),
                         fm_zigzag(row->ns), fm_zigzag(row->suspended_ns), fm_zigzag(row->min_ns),
                         fm_zigzag(row->max_ns), row->memory, fm_zigzag(row->allocated),
-                        fm_zigzag(row->freed), fm_zigzag(row->above_most));
+                        fm_zigzag(row->freed), fm_zigzag(row->above_most), fm_zigzag(row->cpu_ns));
     }
 }
 

@@ -52,6 +52,19 @@ static struct fm_region_row *row_of(const struct reading *r, uint32_t id)
     return id && id <= r->l->regions ? &r->l->p->regions.rows.data[r->first_row + id - 1] : NULL;
 }
 
+/* Ticks since a reading of the clock may be less than none: what was taken for running was a wait. At least 1, as 0
+ * means that it is not known, and no more than the time. */
+static int64_t cpu_of(const struct reading *r, const struct fm_live_region *live, int64_t total_ns)
+{
+    int64_t ticks = live->cpu_ticks == INT64_MIN ? INT64_MAX : live->cpu_ticks;
+    int64_t since = fm_live_ticks_ns(r->l, (uint64_t)(ticks < 0 ? -ticks : ticks));
+    int64_t ns = fm_sum(live->cpu_ns, ticks < 0 ? -since : since);
+    if (!live->cpu_ended)
+        return 0;
+    ns = ns < total_ns ? ns : total_ns;
+    return ns > 0 ? ns : 1;
+}
+
 static void add_region(struct reading *r, const struct fm_live_region *live)
 {
     struct fm_region_row *row = row_of(r, live->id);
@@ -68,6 +81,7 @@ static void add_region(struct reading *r, const struct fm_live_region *live)
         row->min_ns = min_ns ? min_ns : 1; /* 0 means "none" */
         row->max_ns = row->max_ns ? row->max_ns : 1;
     }
+    row->cpu_ns = cpu_of(r, live, row->ns);
     row->memory = r->meters.len && r->meters.data[0].on;
     row->allocated = clamp(live->allocated);
     row->freed = clamp(live->freed);

@@ -133,6 +133,8 @@ static struct fm_region_thread *thread_begins(struct fm_collector *c)
         t->number = t->meter ? regions.meter_count++ : 0;
     }
     t->tid = (uint32_t)syscall(SYS_gettid);
+    t->clock = fm_region_clock_new(
+        (struct fm_clock_pair){ c->store.header->start_ticks, c->store.header->start_ns });
     place_meter(t);
     this_thread = t;
     return t;
@@ -242,7 +244,10 @@ static inline struct fm_region_visit *begin(struct fm_collector *c, struct fm_re
     if (__builtin_expect(t->counts, 0))
         v->live->heap_begin = fm_line_memory_live();
     fm_visit_run_in(v, t);
-    v->live->begin_ticks = fm_clock_ticks();
+    v->had_cpu = (struct fm_region_cpu){ 0 };
+    uint64_t now = fm_clock_ticks();
+    v->cpu = fm_region_cpu_from(&t->clock, &now);
+    v->live->begin_ticks = now;
     if (!v->inner)
         __atomic_store_n(&v->live->state, FM_LIVE_VISIT_RUNS, __ATOMIC_RELEASE);
     return v;

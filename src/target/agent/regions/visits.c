@@ -103,9 +103,10 @@ static void count_memory(struct fm_region_visit *v, const struct fm_live_meter *
 }
 
 /* Take it out of its thread's list, with what it did there. */
-static void stop_running(struct fm_region_visit *v)
+static void stop_running(struct fm_region_visit *v, uint64_t now)
 {
     struct fm_region_thread *t = v->thread;
+    fm_region_cpu_add(&v->had_cpu, v->cpu, fm_region_cpu_at(&t->clock, now));
     if (t->counts)
         count_memory(v, t->meter);
     if (v->older)
@@ -117,7 +118,7 @@ static void stop_running(struct fm_region_visit *v)
 
 void fm_visit_wait(struct fm_region_visit *v, uint64_t now)
 {
-    stop_running(v);
+    stop_running(v, now);
     v->live->since_ticks = now;
     v->older = visits.suspended;
     visits.suspended = v;
@@ -133,6 +134,7 @@ void fm_visit_go_on(struct fm_region_visit *v, struct fm_region_thread *t, uint6
     *link = v->older;
     v->live->suspended_ticks += fm_elapsed(v->live->since_ticks, now);
     fm_visit_run_in(v, t);
+    v->cpu = fm_region_cpu_at(&t->clock, now);
     if (!v->inner)
         __atomic_store_n(&v->live->state, FM_LIVE_VISIT_RUNS, __ATOMIC_RELEASE);
 }
@@ -154,12 +156,20 @@ static void add_up(struct fm_region_visit *v, uint64_t ticks)
     region->above_most = greater(region->above_most, live->above);
 }
 
+static void add_up_cpu(const struct fm_region_visit *v)
+{
+    struct fm_live_region *region = v->region->live;
+    region->cpu_ns += v->had_cpu.ns;
+    region->cpu_ticks += v->had_cpu.ticks;
+    region->cpu_ended++;
+}
+
 void fm_visit_end(struct fm_region_visit *v, uint64_t now)
 {
-    bool counts = v->thread && v->thread->counts, kept = false;
+    bool ran = v->thread, counts = ran && v->thread->counts, kept = false;
     struct fm_live_visit *live = v->live;
     if (v->thread)
-        stop_running(v);
+        stop_running(v, now);
     if (counts)
         live->heap_end = fm_line_memory_live();
     live->end_ticks = now;
@@ -170,6 +180,8 @@ void fm_visit_end(struct fm_region_visit *v, uint64_t now)
         __atomic_store_n(&live->state, kept ? FM_LIVE_VISIT_ENDED : FM_LIVE_VISIT_FREE,
                          __ATOMIC_RELEASE);
         add_up(v, fm_elapsed(live->begin_ticks, now));
+        if (ran)
+            add_up_cpu(v);
     }
     free_visit(v, kept, counts);
 }

@@ -14,6 +14,7 @@
 
 #include "record/capture/live.h"
 #include "target/agent/regions/names.h"
+#include "target/agent/regions/region_cpu.h"
 #include "target/agent/store.h"
 
 struct fm_agent_thread;
@@ -45,6 +46,8 @@ struct fm_region_visit {
     struct fm_agent_thread *tree; /* whose stack it is */
     struct fm_region_visit *nodes_older;
     uint64_t entered; /* ticks */
+    /* Processor time (region_cpu.h): that of its thread when it began or went on, and what it had before that. */
+    struct fm_region_cpu cpu, had_cpu;
 };
 
 /* A thread that was in a region. Never freed: the next one takes it over. */
@@ -54,6 +57,7 @@ struct fm_region_thread {
     uint32_t number;             /* of the meter */
     uint32_t tid, era;
     bool counts; /* the heap library counts in the meter */
+    struct fm_region_clock clock;
     struct fm_region_thread *next;
 };
 
