@@ -185,6 +185,92 @@ test("deep stacks have all their rows, and hostile names are text", async (t) =>
   assert.equal(await page.locator("img").count(), 0);
 });
 
+test("a lane is as high as the time in sight is deep", async (t) => {
+  // f5 alone; with the hostile f7 in it; with f6 in it, which has called itself 150 times and does so once more at 6.151 ms.
+  for (const [see, tall, rows, main] of [
+    ["0.001..0.002", "", 1, 4],
+    ["0.0085..0.0086", "*", 2, 2],
+    ["0.0061502..0.0061518", "*", 1 + 151 + 1, 4],
+  ]) {
+    const page = await open(t, nine(), { hash: `view=timeline&see=${see}&tall=${tall}` });
+    const [first, worker] = (await drawn(page)).tracks;
+    assert.deepEqual([worker.rows, worker.deeper, worker.outer.length], [rows, 0, 0], see);
+    assert.equal(first.rows, main, see);
+    await page.context().close();
+  }
+});
+
+test("outer rows that are the same all along are one row, which opens and closes", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&see=0.0061502..0.0061518" });
+  const worker = async () => (await drawn(page)).tracks[1];
+  const folded = await worker();
+  await shot(page, "timeline-folded");
+  assert.deepEqual(folded.outer, ["f5", ...Array(151).fill("f6")]);
+  assert.deepEqual([folded.rows, folded.deeper], [1, 0]);
+  assert.equal(folded.words.at(-1), "152 outer rows: … › f6");
+  // What happens has its row: the call that begins at 6.151 ms.
+  const inner = (await drawn(page)).boxes.filter((b) => b.lane === 1);
+  assert.deepEqual(inner.map((b) => [b.depth, b.begin]), [[152, 6.151 * MS]]);
+  const area = await page.locator(".canvas").boundingBox();
+  const y = folded.top + 19 + folded.fold / 2;
+  await page.mouse.move(area.x + 200, y);
+  await settle(page);
+  assert.match(await page.locator("#tip").innerText(), /^152 outer rows/);
+  await page.mouse.click(area.x + 200, y);
+  const opened = await worker();
+  assert.deepEqual([opened.outer.length, opened.rows], [0, 153]);
+  await page.mouse.click((opened.noteFrom + opened.noteTo) / 2, opened.top + 9);
+  assert.equal((await worker()).outer.length, 152);
+  // Where nothing happens below them the innermost keeps its row.
+  await page.evaluate(() => (location.hash = "view=timeline&see=0.0061502..0.0061508"));
+  const still = await worker();
+  assert.deepEqual([still.outer.length, still.rows, still.deeper], [151, 1, 0]);
+});
+
+test("keys and jumps reach rows that are folded", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&see=0.0061502..0.0061518&shut=0" });
+  const said = async () => (await drawn(page)).said;
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Enter"); // f1, in the closed lane
+  await page.keyboard.press("ArrowDown");
+  assert.match(await said(), /^f6, .*worker-1 1001, depth 153$/);
+  assert.deepEqual((await state(page)).tall, []);
+  await page.keyboard.press("ArrowUp");
+  assert.match(await said(), /^f6, .*depth 152$/);
+  const { tracks, boxes, cursor } = await drawn(page);
+  assert.equal(tracks[1].outer.length, 0);
+  const [row] = boxes.filter((b) => b.lane === 1 && b.depth === cursor.depth);
+  assert.ok(row.y > 0 && row.y < 720, "in sight");
+  // A search goes to the only f5, which was the outermost of those.
+  await page.evaluate(() => (location.hash = "view=timeline&see=0.0061502..0.0061518&q=^f5$"));
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Shift+N");
+  const found = (await drawn(page)).cursor;
+  assert.deepEqual([found.begin, found.depth, found.lane], [500 * US, 0, 1]);
+  assert.ok((await drawn(page)).boxes.some((b) => b.lane === 1 && b.name === "f5"));
+});
+
+test("rows stay as they are while one moves", async (t) => {
+  // f6 has returned for good at 6.6 ms; a little earlier it was deep.
+  const page = await open(t, nine(), { hash: "view=timeline&see=0.0067..0.0071" });
+  const worker = async () => (await drawn(page)).tracks[1];
+  const area = await page.locator(".canvas").boundingBox();
+  assert.equal((await worker()).rows, 1);
+  await page.mouse.move(area.x + 100, area.y + 300);
+  await page.mouse.down();
+  await page.mouse.move(area.x + 100 + area.width / 2, area.y + 300, { steps: 5 });
+  const held = await drawn(page);
+  assert.ok(held.see.from < 6.55 * MS && held.moving);
+  assert.deepEqual([held.tracks[1].rows, held.tracks[1].deeper], [1, 0]);
+  await page.mouse.up();
+  const { rows, outer, deeper } = await worker();
+  assert.ok(rows + outer.length + deeper > 50, JSON.stringify([rows, outer.length, deeper]));
+  // By a key: it has ended a little later.
+  await page.keyboard.press("d");
+  await page.waitForFunction(() => !window.fathomTest.drawn().moving);
+  assert.ok((await worker()).deeper < deeper);
+});
+
 test("everything by keyboard", async (t) => {
   const page = await open(t, nine(), { hash: "view=timeline&shut=1" });
   const said = async () => (await drawn(page)).said;

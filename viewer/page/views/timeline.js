@@ -6,11 +6,11 @@ import { el, fill, oncePerFrame } from "../parts/dom.js";
 import { canvasPainter } from "../parts/paint.js";
 import { usePointer } from "../parts/pointer.js";
 import { formatTime } from "../parts/numbers.js";
-import { HEAD, rowsTop } from "../parts/timeline/lanes.js";
+import { HEAD, hasRow, rowHeight, rowTop } from "../parts/timeline/lanes.js";
 import { fitRange, formatInstant, writeRange } from "../parts/timeline/range.js";
 import { RULER, paintOutside, paintRange } from "../parts/timeline/paint.js";
 import { Scene } from "../parts/timeline/scene.js";
-import { cellTip, markTip } from "../parts/timeline/tips.js";
+import { cellTip, foldTip, markTip } from "../parts/timeline/tips.js";
 import { sightBar, timelineTools, timelineLegend } from "../parts/timeline/bars.js";
 import { drawnTimeline } from "../parts/timeline/drawn.js";
 import { stepCell } from "../parts/timeline/steps.js";
@@ -26,6 +26,8 @@ import { LEFT_OUT } from "../parts/timeline/ranges.js";
 const AROUND = 0.15;
 /** The shortest stretch in sight, ns. */
 const SHORTEST = 20;
+/** So long after the last movement it has ended, ms; nothing is laid out anew before. */
+const REST = 250;
 
 export class TimelineView {
   /** @param {App} app */
@@ -41,6 +43,12 @@ export class TimelineView {
     this.cursor = null;
     /** @type {import('../parts/timeline/scene.js').FoundCell | null} */
     this.hovered = null;
+    /** While one moves, rows stay where they are. */
+    this.moving = false;
+    /** @type {number | undefined} */
+    this.restTimer = undefined;
+    /** Where the pointer is; -1: elsewhere. */
+    this.pointerY = -1;
     /** How long the last picture took. */
     this.frameMs = 0;
     this.redraw = oncePerFrame(() => this.draw());
@@ -76,6 +84,7 @@ export class TimelineView {
       zoom: (factor, x) => this.zoom(factor, x / this.scene.width),
       grab: (x, y, event) => (event.shiftKey || y < RULER ? this.measureFrom(x) : null),
     });
+    this.area.addEventListener("pointerup", () => this.rest());
     this.area.addEventListener("contextmenu", (event) => this.menu(event));
     new ResizeObserver(() => {
       if (this.area.isConnected) this.draw();
@@ -112,9 +121,8 @@ export class TimelineView {
     const began = performance.now();
     const { scene, app } = this;
     scene.resize(this.area.clientWidth, this.area.clientHeight);
-    scene.arrange();
-    this.scrollTop = Math.max(0, Math.min(this.scrollTop, scene.contentHeight - scene.height));
     try {
+      this.arrange();
       scene.load(this.scrollTop);
     } catch (error) {
       return app.trouble(/** @type {Error} */ (error));
@@ -125,6 +133,30 @@ export class TimelineView {
     this.paintChoices(paper);
     sightBar(this.bar, app, this);
     this.frameMs = performance.now() - began;
+  }
+
+  /** Lay out what has to be; what is below the pointer, or uppermost in sight, stays where it is. */
+  arrange() {
+    const { scene } = this;
+    const at = scene.trackAt(Math.max(RULER, this.pointerY), this.scrollTop);
+    scene.arrange(this.moving);
+    const now = at && scene.tracks.find((t) => t.kind === at.kind && t.lane === at.lane && t.process === at.process && t.name === at.name);
+    if (now && this.scrollTop) this.scrollTop += now.top - at.top;
+    this.scrollTop = Math.max(0, Math.min(this.scrollTop, scene.contentHeight - scene.height));
+  }
+
+  /** One moves: rows wait. */
+  move() {
+    this.moving = true;
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(() => (this.area.classList.contains("pan") ? this.move() : this.rest()), REST);
+  }
+
+  rest() {
+    if (!this.moving) return;
+    clearTimeout(this.restTimer);
+    this.moving = false;
+    this.redraw();
   }
 
   /** @param {import('../parts/timeline/paint.js').Paper} paper */
@@ -140,10 +172,10 @@ export class TimelineView {
       [this.cursor, colors.accent, 2],
     ])) {
       const track = place && scene.tracks.find((t) => t.lane === place.lane);
-      if (!place || !track || place.depth >= track.rows) continue;
+      if (!place || !track || !hasRow(track, place.depth)) continue;
       const left = Math.max(-2, scene.x(place.begin));
       const right = Math.min(scene.width + 2, scene.x(place.end));
-      const y = rowsTop(track) + place.depth * track.row - paper.offset;
+      const y = rowTop(track, place.depth) - paper.offset;
       if (right > left && y > RULER - track.row)
         paper.p.frame(left + 0.5, y, Math.max(1, right - left - 1.5), track.row - 1, color, width);
     }
@@ -165,6 +197,7 @@ export class TimelineView {
     const span = Math.max(SHORTEST, Math.min(this.scene.length, (to - from) / factor));
     const begin = Math.max(0, Math.min(this.scene.length - span, from + at * (to - from - span)));
     this.hover(-1, -1, null);
+    this.move();
     this.lookAt(begin, begin + span);
   }
 
@@ -174,8 +207,10 @@ export class TimelineView {
     const { from, to } = scene.see;
     const by = Math.max(-from, Math.min(scene.length - to, -dx * scene.pixel));
     this.scrollTop = Math.max(0, Math.min(this.scrollTop - dy, scene.contentHeight - scene.height));
-    if (by) this.lookAt(from + by, to + by);
-    else this.redraw();
+    if (by) {
+      this.move();
+      this.lookAt(from + by, to + by);
+    } else this.redraw();
   }
 
   /** A wheel: sideways moves, up and down zooms, with Shift it scrolls. @param {number} dx @param {number} dy */
@@ -196,27 +231,31 @@ export class TimelineView {
   goTo(span, keep = false) {
     const { scene, app } = this;
     const shut = app.s.shut.filter((lane) => lane !== String(span.lane));
-    this.uncover(span);
     this.cursor = { lane: span.lane, depth: span.depth, begin: span.begin, end: span.end, func: span.func };
     const now = scene.see.to - scene.see.from;
     const wide = span.end - span.begin > scene.pixel * 3 && span.end - span.begin < now;
     app.store.set({ f: span.func, shut, view: "timeline" }, true);
-    scene.arrange();
-    const track = scene.tracks.find((t) => t.lane === span.lane);
-    if (track) this.reveal(rowsTop(track) + span.depth * track.row, track.row);
     if (keep && wide) {
       const middle = (span.begin + span.end) / 2;
       const inside = span.begin >= scene.see.from && span.end <= scene.see.to;
       if (!inside) this.lookAt(middle - now / 2, middle + now / 2, false);
     } else this.zoomTo(span);
+    this.uncover(span);
     this.say();
     this.redraw();
   }
 
-  /** Let the row of a span be there. @param {{lane: number, depth: number}} span */
+  /** Let the row of a span be there, in sight. @param {{lane: number, depth: number}} span */
   uncover({ lane, depth }) {
-    const track = this.scene.tracks.find((t) => t.lane === lane);
-    if (track?.deeper && depth >= track.rows) this.showRows(lane);
+    const { scene } = this;
+    const find = () => scene.tracks.find((t) => t.lane === lane);
+    this.rest();
+    scene.arrange();
+    const before = find();
+    if (before && !before.shut && !hasRow(before, depth)) this.showRows(lane);
+    scene.arrange();
+    const track = find();
+    if (track) this.reveal(rowTop(track, depth), rowHeight(track, depth));
   }
 
   /** Scroll so that a row can be seen. @param {number} top @param {number} row */
@@ -232,14 +271,17 @@ export class TimelineView {
   hover(x, y, event) {
     const { scene, app } = this;
     const before = this.hovered;
+    this.pointerY = event ? y : -1;
     const mark = event ? scene.markAt(x, y, this.scrollTop) : null;
     this.hovered = event && !mark ? scene.cellAt(x, y, this.scrollTop) : null;
     if (before || this.hovered) this.redraw();
+    const fold = event && !mark ? scene.foldAt(y, this.scrollTop) : null;
     const head = event ? scene.trackAt(y, this.scrollTop) : null;
     const onHead = !!head && head.lane >= 0 && y + this.scrollTop - RULER < head.top + HEAD;
-    this.area.style.setProperty("cursor", this.hovered || onHead ? "pointer" : y >= 0 && y < RULER ? "col-resize" : "default");
+    this.area.style.setProperty("cursor", this.hovered || fold || onHead ? "pointer" : y >= 0 && y < RULER ? "col-resize" : "default");
     if (event && mark) app.tip.show(markTip(app, mark, scene.pixel), event.clientX, event.clientY);
     else if (event && this.hovered) app.tip.show(cellTip(app, this.hovered, scene.pixel), event.clientX, event.clientY);
+    else if (event && fold) app.tip.show(foldTip(app, fold), event.clientX, event.clientY);
     else app.tip.hide();
   }
 
@@ -254,18 +296,21 @@ export class TimelineView {
       this.say();
       app.lastPath = this.stackAt(this.cursor);
       app.select(found.cells.func[found.i]);
+    } else if (scene.foldAt(y, this.scrollTop)) {
+      if (track) this.showRows(track.lane);
     } else if (track && track.lane >= 0 && y + this.scrollTop - RULER < track.top + HEAD) {
-      if (x >= track.noteFrom && x <= track.noteTo) this.showRows(track.lane);
+      if (x >= track.noteFrom && x <= track.noteTo) this.showRows(track.lane, !track.open);
       else this.toggleLane(track.lane);
     }
     if (!found && y >= RULER) this.measured = this.cursor = null;
     this.redraw();
   }
 
-  /** Let a lane have all its rows. @param {number} lane */
-  showRows(lane) {
-    const { tall } = this.app.s;
-    if (!tall.includes(String(lane))) this.app.store.set({ tall: [...tall, String(lane)] }, true);
+  /** Let a lane have all its rows, or as many as there is room for. @param {number} lane @param {boolean} [all] */
+  showRows(lane, all = true) {
+    const key = String(lane);
+    const others = this.app.s.tall.filter((k) => k !== key);
+    this.app.store.set({ tall: all ? [...others, key] : others }, true);
   }
 
   /** @param {number} lane */
@@ -357,16 +402,13 @@ export class TimelineView {
     const { scene, app } = this;
     if (!cursor) return;
     this.cursor = cursor;
-    this.uncover(cursor);
-    scene.arrange();
-    const track = scene.tracks.find((t) => t.lane === cursor.lane);
-    if (track) this.reveal(rowsTop(track) + cursor.depth * track.row, track.row);
     app.lastPath = this.stackAt(cursor);
     app.select(cursor.func, true);
     if (cursor.end < scene.see.from || cursor.begin > scene.see.to) {
       const half = (scene.see.to - scene.see.from) / 2;
       this.lookAt(cursor.begin - half, cursor.begin + half);
     }
+    this.uncover(cursor);
     this.say();
     this.redraw();
   }
@@ -427,6 +469,7 @@ export class TimelineView {
       draw: (/** @type {any} */ p) => {
         const was = this.scene.height;
         this.scene.height = height;
+        this.scene.arrange();
         this.scene.load(0);
         this.scene.paint(p, height, 0);
         this.scene.height = was;

@@ -7,9 +7,11 @@ import { shorten, visible } from "../text.js";
  * @typedef {import('../../../engine/engine.js').Lane} Lane
  * @typedef {import('../../../engine/engine.js').TimelineMark} TimelineMark
  * @typedef {{kind: "process" | "lane" | "tasks" | "counter" | "memory", lane: number, title: string, note: string, top: number, height: number,
- *   rows: number, row: number, strips: number, shut: boolean, name: string, process: number, deeper: number, noteFrom: number, noteTo: number}} Track
- *   `row` is the height of one, `rows` begin below the head and `strips`; `lane` is -1 where there is none;
- *   `deeper`: rows that find no room, `noteFrom` and `noteTo`: where that is said
+ *   rows: number, row: number, strips: number, shut: boolean, name: string, process: number, outer: number[], fold: number, deeper: number,
+ *   open: boolean, noteFrom: number, noteTo: number}} Track
+ *   `row` is the height of one, `rows` begin below the head, `strips` and `fold`; `lane` is -1 where there is none;
+ *   `outer`: functions of the outermost rows that are one row together, as high as `fold`; `deeper`: rows below that find no
+ *   room, `open`: it was asked for all of them, `noteFrom` and `noteTo`: where that is said
  */
 
 export const HEAD = 19;
@@ -24,6 +26,8 @@ const CURVE = 52;
 const GAP = 6;
 /** That a lane has however little room there is. */
 const FEW_ROWS = 9;
+/** So few outer rows are not worth a row that stands for them. */
+const FOLD_LEAST = 2;
 const MOST_COUNTERS = 100;
 /** Kinds of marks that are as long as something and do not nest with calls. */
 export const STRIPS = new Set(["region"]);
@@ -80,8 +84,8 @@ function processTitle(summary, process) {
 
 /**
  * @typedef {{lanes: Lane[], summary: any, marks: TimelineMark[], memory: boolean, shut: Set<string>, tall: Set<string>,
- *   tasks: Map<number, import('./tasks.js').TaskRows>, inScope: (lane: Lane) => boolean, compact: boolean, room: number}} Wanted
- *   `room`: how high all of it may be if rows can be left out for that
+ *   tasks: Map<number, import('./tasks.js').TaskRows>, inScope: (lane: Lane) => boolean, rowsOf: (lane: number) => import('./rows.js').Rows, compact: boolean, room: number}} Wanted
+ *   `rowsOf`: of a lane, in the time in sight; `room`: how high all of it may be if rows can be left out for that
  */
 
 /** @param {Wanted} wanted @returns {{tracks: Track[], height: number}} */
@@ -96,7 +100,7 @@ export function layTracks(wanted) {
   const add = (track) =>
     tracks.push({
       kind: "lane", lane: -1, title: "", note: "", rows: 0, row: 0, strips: 0, shut: false, name: "", process: -1,
-      deeper: 0, noteFrom: Infinity, noteTo: 0, top: 0, height: 0, ...track,
+      outer: [], fold: 0, deeper: 0, open: false, noteFrom: Infinity, noteTo: 0, top: 0, height: 0, ...track,
     });
   const addTasks = () => {
     const laid = tasks.get(process);
@@ -121,44 +125,80 @@ export function layTracks(wanted) {
   fitRows(tracks, wanted);
   let top = 0;
   for (const track of tracks) {
-    if (track.kind === "lane") track.height = HEAD + track.strips * STRIP + track.rows * track.row + GAP;
+    if (track.kind === "lane") track.height = HEAD + track.strips * STRIP + track.fold + track.rows * track.row + GAP;
     track.top = top;
     top += track.height;
   }
   return { tracks, height: top };
 }
 
-/** Leave deep rows out until all lanes can be seen at once, but never the first few: one thread that was once deep must
- * not hide the others. @param {Track[]} tracks @param {Wanted} wanted */
-function fitRows(tracks, { tall, room }) {
-  const cut = tracks.filter((t) => t.kind === "lane" && !t.shut && !tall.has("*") && !tall.has(String(t.lane)));
+/** Leave rows out until all lanes can be seen at once, but never the first few: one thread that was once deep must not hide
+ * the others. The outermost rows go first, where they are the same all along, then deep ones.
+ * @param {Track[]} tracks @param {Wanted} wanted */
+function fitRows(tracks, { tall, room, compact, rowsOf }) {
+  const cut = new Set(tracks.filter((t) => t.kind === "lane" && !t.shut && !tall.has("*") && !tall.has(String(t.lane))));
   const height = (/** @type {number} */ limit) =>
     tracks.reduce((sum, t) => {
-      const rows = cut.includes(t) ? Math.min(t.rows, limit) : t.rows;
-      return sum + (t.kind === "lane" ? HEAD + t.strips * STRIP + rows * t.row + GAP : t.height);
+      if (t.kind !== "lane") return sum + t.height;
+      return sum + HEAD + t.strips * STRIP + (cut.has(t) ? Math.min(t.rows, limit) : t.rows) * t.row + GAP;
     }, 0);
   if (height(Infinity) > room) for (const track of cut) track.row = Math.min(track.row, LOW_ROW);
-  let limit = Math.max(FEW_ROWS, ...cut.map((t) => t.rows));
+  let limit = Math.max(FEW_ROWS, ...[...cut].map((t) => t.rows));
   while (limit > FEW_ROWS && height(limit) > room) limit--;
   for (const track of cut) {
-    track.deeper = Math.max(0, track.rows - limit);
-    track.rows -= track.deeper;
+    if (track.rows <= limit) continue;
+    const { outer } = rowsOf(track.lane);
+    if (outer.length >= FOLD_LEAST) {
+      track.outer = outer;
+      track.fold = compact ? track.row : LOW_ROW;
+    }
+    const inner = track.rows - track.outer.length;
+    track.rows = Math.min(inner, limit - (track.fold ? 1 : 0));
+    track.deeper = inner - track.rows;
   }
 }
 
 /** @param {number} i @param {Lane} lane @param {Wanted} wanted @returns {Partial<Track>} */
-function laneTrack(i, lane, { summary, marks, shut: closed, compact, tall }) {
+function laneTrack(i, lane, { summary, marks, shut: closed, compact, tall, rowsOf }) {
   const shut = closed.has(String(i));
   const strips = shut ? 0 : layStrips(marks.filter((m) => m.lane === i && STRIPS.has(m.kind))).count;
+  const { depth } = rowsOf(i);
   const all = tall.has("*") || tall.has(String(i));
-  const high = all ? Math.max(MIN_ROW, Math.min(ROW, Math.floor(MOST_LANE / Math.max(1, lane.depth)))) : ROW;
+  const high = all ? Math.max(MIN_ROW, Math.min(ROW, Math.floor(MOST_LANE / Math.max(1, depth)))) : ROW;
   return {
     lane: i, title: laneTitle(summary, lane), strips, shut, row: compact ? MIN_ROW + 1 : high,
-    rows: shut ? Math.min(1, lane.depth) : lane.depth, process: lane.process, note: lane.sampled ? "sampled" : "",
+    rows: shut ? Math.min(1, depth) : depth, process: lane.process, note: lane.sampled ? "sampled" : "",
+    open: !shut && tall.has(String(i)),
   };
 }
 
-/** Where the first row of a lane begins. @param {Track} track */
+/** Where the rows of a lane begin, with the one that stands for outer ones. @param {Track} track */
 export function rowsTop(track) {
   return track.top + HEAD + track.strips * STRIP;
+}
+
+/** Where a depth is drawn. @param {Track} track @param {number} depth */
+export function rowTop(track, depth) {
+  return rowsTop(track) + (depth < track.outer.length ? 0 : track.fold + (depth - track.outer.length) * track.row);
+}
+
+/** How high a depth is drawn. @param {Track} track @param {number} depth */
+export function rowHeight(track, depth) {
+  return depth < track.outer.length ? track.fold : track.row;
+}
+
+/** Has a depth a row of its own? @param {Track} track @param {number} depth */
+export function hasRow(track, depth) {
+  return depth >= track.outer.length && depth < track.outer.length + track.rows;
+}
+
+/** The depth whose own row is at a height; -1: none. @param {Track} track @param {number} y */
+export function depthAt(track, y) {
+  const row = Math.floor((y - rowsTop(track) - track.fold) / track.row);
+  return row >= 0 && row < track.rows ? track.outer.length + row : -1;
+}
+
+/** Is the row that stands for outer ones at a height? @param {Track} track @param {number} y */
+export function onFold(track, y) {
+  return y >= rowsTop(track) && y < rowsTop(track) + track.fold;
 }

@@ -6,7 +6,7 @@ import { modulePalette } from "../colors.js";
 import { formatCount, formatValue } from "../numbers.js";
 import { shorten, visible } from "../text.js";
 import { CELL } from "../../../engine/engine.js";
-import { HEAD, STRIP, rowsTop } from "./lanes.js";
+import { HEAD, STRIP, hasRow, rowTop, rowsTop } from "./lanes.js";
 import { axisWords, timeSteps } from "./range.js";
 
 /**
@@ -53,15 +53,14 @@ export function paintCells(paper, track, cells, { color, label, has, selected })
   const { p, width, height, x, offset, palette } = paper;
   const c = palette.colors;
   const veil = palette.dark ? "rgba(20, 23, 27, 0.62)" : "rgba(255, 255, 255, 0.66)";
-  const top = rowsTop(track) - offset;
   const gap = track.row > 6 ? 1 : 0;
   let drawn = 0;
   /** @type {[number, number, number][]} */
   const framed = [];
   for (let i = 0; i < cells.length; i++) {
     const depth = cells.depth[i];
-    const y = top + depth * track.row;
-    if (depth >= track.rows || y > height || y + track.row < RULER) continue;
+    const y = rowTop(track, depth) - offset;
+    if (!hasRow(track, depth) || y > height || y + track.row < RULER) continue;
     const left = Math.max(0, x(cells.begin[i]));
     const right = Math.min(width, x(cells.end[i]));
     if (right < 0 || left > width) continue;
@@ -109,10 +108,25 @@ function hatch({ p, width, height }, left, right, top, bottom, color) {
 export function paintLostCells(paper, track, cells) {
   const { x, offset, palette } = paper;
   for (let i = 0; i < cells.length; i++)
-    if (cells.flags[i] & CELL.LOST && cells.depth[i] < track.rows) {
-      const y = rowsTop(track) - offset + cells.depth[i] * track.row;
+    if (cells.flags[i] & CELL.LOST && hasRow(track, cells.depth[i])) {
+      const y = rowTop(track, cells.depth[i]) - offset;
       hatch(paper, x(cells.begin[i]), x(cells.end[i]), y, y + track.row, palette.colors.error);
     }
+}
+
+/** The row that stands for outer ones. @param {Paper} paper @param {Track} track @param {string[]} words the first that fits is said
+ * @param {boolean} hit is one of them searched for? @param {boolean} selected */
+export function paintFold({ p, width, height, offset, palette }, track, words, hit, selected) {
+  const y = rowsTop(track) - offset;
+  const c = palette.colors;
+  if (!track.fold || y > height || y + track.fold < RULER) return;
+  p.rect(0, y, width, track.fold - 1, c.panel);
+  p.rect(0, y + track.fold - 1.5, width, 0.5, c["line-strong"]);
+  if (hit) p.rect(0, y + track.fold - 4, width, 3, c.mark);
+  if (selected) p.frame(0.75, y + 0.5, width - 1.5, track.fold - 2, c.select, 1.5);
+  if (track.fold < LABEL_ROW) return;
+  const text = words.find((w) => p.measure(w, FONT) < width - 24) ?? fitText(words[words.length - 1], width - 24, FONT);
+  if (text) p.text(`⌄ ${text}`, 6, y + track.fold / 2 - 0.5, c["ink-soft"], FONT);
 }
 
 /** The head of a track, over whatever scrolled below it. @param {Paper} paper @param {Track} track */
@@ -126,18 +140,18 @@ export function paintHead({ p, width, height, offset, palette }, track) {
   }
   const words = track.kind === "lane" ? `${track.shut ? "▸" : "▾"} ${track.title}` : track.title;
   const text = fitText(words, width - 16, BOLD);
-  const note = [track.note, deeperWords(track)].filter(Boolean).join(" · ");
+  const note = [track.note, rowWords(track)].filter(Boolean).join(" · ");
   const wide = p.measure(text, BOLD) + (note ? p.measure(note, FONT) + 8 : 0);
   // Marks go on behind the name.
   if (track.kind !== "process") p.rect(2, y + 2, wide + 9, HEAD - 3, palette.dark ? "rgba(20, 23, 27, 0.82)" : "rgba(255, 255, 255, 0.85)", 4);
   p.text(text, 6, y + HEAD / 2 + 1, c.ink, BOLD);
   if (note) p.text(note, 14 + p.measure(text, BOLD), y + HEAD / 2 + 1, c["ink-soft"], FONT);
-  track.noteFrom = track.deeper ? 14 + p.measure(text, BOLD) : Infinity;
+  track.noteFrom = track.deeper || track.open ? 14 + p.measure(text, BOLD) : Infinity;
   track.noteTo = 9 + wide;
 }
 
 /** @param {Track} track */
-const deeperWords = ({ deeper }) => (deeper ? `${formatCount(deeper)} deeper ${deeper === 1 ? "row" : "rows"} ⌄` : "");
+const rowWords = ({ deeper, open }) => (open ? "fewer rows ⌃" : deeper ? `${formatCount(deeper)} deeper ${deeper === 1 ? "row" : "rows"} ⌄` : "");
 
 /** Marks of a lane: in its head, or over all of it. @param {Paper} paper @param {Track} track @param {TimelineMark[]} marks
  * @param {Map<TimelineMark, number>} strips */

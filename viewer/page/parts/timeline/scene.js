@@ -2,12 +2,13 @@
 // place of the drawing, and the drawing itself. It knows nothing of pointers and keys.
 
 import { curvesOf } from "../curves.js";
-import { HEAD, STRIP, STRIPS, layStrips, layTracks, rowsTop } from "./lanes.js";
+import { HEAD, STRIP, STRIPS, depthAt, layStrips, layTracks, onFold } from "./lanes.js";
+import { SURVEY_CELLS, surveyRows } from "./rows.js";
 import { layTasks } from "./tasks.js";
 import { readRange } from "./range.js";
 import {
   RULER, paintCells, paintCurves, paintGrid, paintHead, paintLostCells, paintMarks, paintRuler,
-  paintFlows, paintTasks,
+  paintFlows, paintFold, paintTasks,
 } from "./paint.js";
 
 /**
@@ -23,6 +24,8 @@ import {
 const OVERVIEW_CELLS = 2000;
 /** Arrows to tasks that others made; more hide what is below them. */
 const MOST_MADE = 80;
+/** Of more lanes than that the rows of the whole run are laid out, not those of the time in sight. */
+const MOST_SURVEYED = 200;
 
 export class Scene {
   /** @param {App} app */
@@ -44,6 +47,10 @@ export class Scene {
     this.marksKey = "";
     this.truncated = false;
     this.layoutKey = "";
+    /** The time in sight that rows are laid out for: a new number for each; with more to come since then (or -1: nothing). */
+    this.laidFor = { id: -1, see: "", turn: 0, since: -1 };
+    /** By lane, what was found there. @type {Map<number, import('./rows.js').Rows>} */
+    this.rows = new Map();
     this.boxes = 0;
   }
 
@@ -57,15 +64,19 @@ export class Scene {
     return Math.max(1, this.facts.lengthNs);
   }
 
-  /** Arrange the tracks as the state asks for. */
-  arrange() {
+  /** Arrange the tracks as the state asks for. @param {boolean} [moving] rows stay as they are for now, whatever comes into sight */
+  arrange(moving = false) {
     const { session, s } = this.app;
     const { id, summary } = session.whole(s);
-    const key = JSON.stringify([id, s.scope, s.shut, s.tall, s.compact, this.height]);
+    const { laidFor } = this;
+    if (laidFor.id !== id) this.lanes.clear();
+    if (laidFor.id !== id || (!moving && (laidFor.see !== s.see || (laidFor.since >= 0 && laidFor.since !== session.blocks.version)))) {
+      this.laidFor = { id, see: s.see, turn: laidFor.turn + 1, since: -1 };
+      this.rows = this.survey(id);
+    }
+    const key = JSON.stringify([s.scope, s.shut, s.tall, s.compact, this.height, this.laidFor.turn]);
     if (key === this.layoutKey) return;
     this.layoutKey = key;
-    this.lanes.clear();
-    this.marksKey = "";
     const overview = session.once(`overview ${id}`, () =>
       session.engine.marks(id, 0, this.length, this.length / OVERVIEW_CELLS),
     );
@@ -81,11 +92,30 @@ export class Scene {
       shut: new Set(s.shut),
       tall: new Set(s.tall),
       inScope: (lane) => (kind === "p" ? lane.process === number : kind === "t" ? lane.thread === number : true),
+      rowsOf: (lane) => this.rows.get(lane) ?? { depth: this.facts.lanes[lane].depth, outer: [] },
       compact: s.compact,
       room: this.height - RULER,
     });
     this.tracks = laid.tracks;
     this.contentHeight = laid.height + RULER;
+  }
+
+  /** The rows of lanes in the time in sight. @param {number} id @returns {Map<number, import('./rows.js').Rows>} */
+  survey(id) {
+    const { session, s } = this.app;
+    const { lanes } = this.facts;
+    const see = this.inSight;
+    const rows = new Map();
+    if (lanes.length > MOST_SURVEYED) return rows;
+    const cell = Math.max(1, (see.to - see.from) / SURVEY_CELLS);
+    lanes.forEach((lane, i) => rows.set(i, surveyRows(session.engine.cells(id, i, see.from, see.to, cell), lane, see)));
+    if (session.blocks.missing(session.whole(s))) this.laidFor.since = session.blocks.version;
+    return rows;
+  }
+
+  /** @returns {Range} */
+  get inSight() {
+    return readRange(this.app.s.see, this.length) ?? { from: 0, to: this.length };
   }
 
   /** Tasks of asyncio and processes that others made. */
@@ -131,8 +161,7 @@ export class Scene {
   load(scrollTop) {
     const { session, s } = this.app;
     const { id } = session.whole(s);
-    this.arrange();
-    this.see = readRange(s.see, this.length) ?? { from: 0, to: this.length };
+    this.see = this.inSight;
     const { from, to } = this.see;
     const cell = Math.max(1, this.pixel);
     const key = `${id} ${from} ${to} ${this.width}`;
@@ -190,6 +219,7 @@ export class Scene {
             selected: s.f,
           });
           paintLostCells(paper, track, cells);
+          paintFold(paper, track, this.foldWords(track), found.funcs.length > 0 && track.outer.some((f) => found.has[f]), track.outer.includes(s.f));
         }
         paintMarks(paper, track, marks, this.stripsOf(track, marks));
       } else if (track.kind === "tasks") paintTasks(paper, track, this.tasks(track), (mark) => this.taskRow(mark), this.lives(track));
@@ -199,6 +229,13 @@ export class Scene {
     paintFlows(paper, this.flows());
     paintRuler(paper, this.length);
     return paper;
+  }
+
+  /** What the row that stands for outer ones says, longest first. @param {Track} track */
+  foldWords({ outer }) {
+    const names = outer.map((func) => this.app.session.label(func));
+    const of = (/** @type {string[]} */ shown) => `${outer.length} outer rows: ${shown.join(" › ")}`;
+    return [names, [...names.slice(0, 2), "…", ...names.slice(-2)], [...names.slice(0, 1), "…", ...names.slice(-1)], ["…", ...names.slice(-1)]].map(of);
   }
 
   /** Steps of tasks of a process in sight. @param {Track} track */
@@ -318,10 +355,16 @@ export class Scene {
     const track = this.trackAt(y, scrollTop);
     const cells = track && track.lane >= 0 ? this.cellsOf(track.lane) : null;
     if (!track || !cells) return null;
-    const depth = Math.floor((y + scrollTop - RULER - rowsTop(track)) / track.row);
-    if (depth < 0 || depth >= track.rows) return null;
+    const depth = depthAt(track, y + scrollTop - RULER);
+    if (depth < 0) return null;
     const i = this.cellIn(cells, depth, this.t(x));
     return i < 0 ? null : { track, cells, i };
+  }
+
+  /** The lane whose row for outer ones is there. @param {number} y @param {number} scrollTop @returns {Track | null} */
+  foldAt(y, scrollTop) {
+    const track = this.trackAt(y, scrollTop);
+    return track && onFold(track, y + scrollTop - RULER) ? track : null;
   }
 
   /** The cell of a depth at an instant, or within a pixel of it; -1: none. @param {Cells} cells @param {number} depth @param {number} t */

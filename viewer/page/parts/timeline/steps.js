@@ -28,7 +28,7 @@ export function stepCell(scene, at, way) {
   const lanes = scene.tracks.filter((track) => track.lane >= 0 && scene.cellsOf(track.lane));
   if (!at) {
     for (const track of lanes) {
-      const found = enter(scene, track.lane, 0, scene.see.from);
+      const found = enter(scene, track.lane, track.outer.length, scene.see.from);
       if (found) return found;
     }
     return null;
@@ -42,10 +42,10 @@ export function stepCell(scene, at, way) {
   }
   if (way === "out") {
     if (at.depth) return enter(scene, at.lane, at.depth - 1, at.begin);
-    return here > 0 ? enter(scene, lanes[here - 1].lane, 0, at.begin) : null;
+    return here > 0 ? enter(scene, lanes[here - 1].lane, lanes[here - 1].outer.length, at.begin) : null;
   }
   const inner = enter(scene, at.lane, at.depth + 1, at.begin);
-  if (inner && inner.begin < at.end && at.depth + 1 < lanes[here].rows + lanes[here].deeper) return inner;
-  return here + 1 < lanes.length ? enter(scene, lanes[here + 1].lane, 0, scene.see.from) : null;
+  if (inner && inner.begin < at.end && !lanes[here].shut) return inner;
+  return here + 1 < lanes.length ? enter(scene, lanes[here + 1].lane, lanes[here + 1].outer.length, scene.see.from) : null;
 }
 

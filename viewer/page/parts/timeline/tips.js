@@ -12,6 +12,9 @@ import { formatInstant } from "./range.js";
  * @typedef {import('../../../engine/engine.js').TimelineMark} TimelineMark
  */
 
+/** Rows that are named where a row stands for them. */
+const MOST_OUTER = 20;
+
 /** @param {App} app @param {FoundCell} found @param {number} pixel @returns {TipText} */
 export function cellTip(app, { track, cells, i }, pixel) {
   const { session } = app;
@@ -34,6 +37,18 @@ export function cellTip(app, { track, cells, i }, pixel) {
   if (cells.flags[i] & CELL.ERROR) facts.push(["", "left by an exception"]);
   if (cells.flags[i] & CELL.LOST) facts.push(["", "events were lost here"]);
   return { title: session.label(cells.func[i]), place: session.place(cells.func[i], true), facts };
+}
+
+/** Of a row that stands for outer ones. @param {App} app @param {import('./lanes.js').Track} track @returns {TipText} */
+export function foldTip({ session }, { outer, title }) {
+  /** @type {[string, string][]} */
+  const names = outer.map((func, i) => [String(i + 1), shorten(session.label(func), 80)]);
+  const shown = names.length > MOST_OUTER ? [...names.slice(0, 3), /** @type {[string, string]} */ (["…", ""]), ...names.slice(3 - MOST_OUTER)] : names;
+  return {
+    title: `${outer.length} outer rows`,
+    place: "the same calls for all of the time in sight, but for what is too short to be seen at its ends; a click shows them",
+    facts: [...shown, ["thread", title.slice(0, 60)]],
+  };
 }
 
 /** What a span was called with and what it returned, if that was asked for.
