@@ -1,7 +1,7 @@
 /*
  * Processor time of threads, for regions.
  *
- * Asking the kernel takes some 0.3 µs, more than all else that a region costs. So a thread's clock is read when
+ * Asking the kernel takes some 0.5 µs, more than all else that a region costs. So a thread's clock is read when
  * its last reading is older than FM_REGION_CPU_NS; until then the thread is taken to have run since. Waits
  * that are shorter than that are therefore counted as running, and longer ones are exact within it.
  *
