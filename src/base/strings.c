@@ -8,6 +8,7 @@
 #include "base/vec.h"
 
 #define SLAB_BYTES ((size_t)64 * 1024)
+#define LONG_BYTES 256u
 
 struct entry {
     const char *text;
@@ -23,10 +24,31 @@ struct fm_strings {
     size_t table_cap;
 };
 
+#define LANES 4u
+
+/* A whole file of source, say: several at once, for each mixing waits for the one before. */
+static uint64_t hash_long(const unsigned char *p, size_t len, uint64_t h)
+{
+    uint64_t lanes[LANES] = { h, h + 1, h + 2, h + 3 }, words[LANES];
+    for (; len >= sizeof words; p += sizeof words, len -= sizeof words) {
+        memcpy(words, p, sizeof words);
+        for (unsigned i = 0; i < LANES; i++)
+            lanes[i] = fm_mix64(lanes[i] ^ words[i]);
+    }
+    for (unsigned i = 0; i < LANES; i++)
+        h = fm_mix64(h ^ lanes[i]);
+    return h;
+}
+
 static uint64_t hash_bytes(const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
     uint64_t h = 0xcbf29ce484222325ULL ^ len;
+    if (len >= LONG_BYTES) {
+        h = hash_long(p, len, h);
+        p += len - len % (LANES * 8);
+        len %= LANES * 8;
+    }
     for (; len >= 8; p += 8, len -= 8) {
         uint64_t word;
         memcpy(&word, p, 8);

@@ -125,6 +125,28 @@ static void test_strings(void **state)
     fm_strings_free(NULL);
 }
 
+/* A text is found again wherever it lies, and every byte of it counts, also of long ones. */
+static void test_long_strings(void **state)
+{
+    (void)state;
+    struct fm_strings *strings = fm_strings_new();
+    uint32_t next = 1;
+    for (size_t len = 240; len < 300; len++) {
+        char *text = fm_malloc(len), *moved = fm_malloc(len + 1); /* no byte behind them */
+        for (size_t at = 0; at <= len; at++) { /* the last one: none is another */
+            memset(text, 'x', len);
+            if (at < len)
+                text[at] = 'y';
+            assert_int_equal(fm_strings_add(strings, text, len), next);
+            memcpy(moved + 1, text, len);
+            assert_int_equal(fm_strings_add(strings, moved + 1, len), next++);
+        }
+        free(text);
+        free(moved);
+    }
+    fm_strings_free(strings);
+}
+
 static void test_map(void **state)
 {
     (void)state;
@@ -305,13 +327,21 @@ static void runs_of_one_are_merged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_varint_limits), cmocka_unit_test(test_varint_too_long),
-        cmocka_unit_test(test_zigzag),        cmocka_unit_test(test_cursor_bytes),
-        cmocka_unit_test(test_crc32c),        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_map),           cmocka_unit_test(test_error_context),
-        cmocka_unit_test(test_buffer),        cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_utf8_of_bytes), cmocka_unit_test(test_memory_undo),
-        cmocka_unit_test(runs_are_merged),    cmocka_unit_test(runs_of_one_are_merged),
+        cmocka_unit_test(test_varint_limits),
+        cmocka_unit_test(test_varint_too_long),
+        cmocka_unit_test(test_zigzag),
+        cmocka_unit_test(test_cursor_bytes),
+        cmocka_unit_test(test_crc32c),
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_long_strings),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_error_context),
+        cmocka_unit_test(test_buffer),
+        cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_utf8_of_bytes),
+        cmocka_unit_test(test_memory_undo),
+        cmocka_unit_test(runs_are_merged),
+        cmocka_unit_test(runs_of_one_are_merged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ int fm_compressor_block(struct fm_compressor *compressor, struct fm_writer *writ
     if (!compressor->context)
         return fm_writer_block(writer, type, payload, bytes);
     if (bound > compressor->cap) {
-        compressor->buffer = fm_realloc(compressor->buffer, bound, 1);
+        free(compressor->buffer); /* what was in it is not moved */
+        compressor->buffer = fm_malloc(bound);
         compressor->cap = bound;
     }
     size_t stored = ZSTD_compressCCtx(compressor->context, compressor->buffer, compressor->cap,

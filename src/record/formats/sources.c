@@ -15,6 +15,7 @@
 
 #define MAX_FILE_BYTES ((off_t)4 << 20)
 #define MAX_ALL_BYTES  ((size_t)256 << 20)
+#define COPIES         6  /* of the text, about: read, in the profile, in the recorder, in blocks */
 #define HARDLY         33 /* one in so many bytes, blocks, samples … */
 
 /* Read a whole regular file of reasonable size; false otherwise. */
@@ -117,6 +118,19 @@ static void find_unused(const struct fm_profile *p, struct fm_map *ret_unused)
     fm_map_release(&used);
 }
 
+/* The text is most of what a recording of a short run is made of. */
+static void expect(const struct fm_profile *p, const struct fm_map *but)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < p->sources.len && bytes < MAX_ALL_BYTES; i++) {
+        const struct fm_source *source = &p->sources.data[i];
+        if (source->state == FM_SOURCE_FILE && source->size_bytes <= (uint64_t)MAX_FILE_BYTES &&
+            !fm_map_find(but, source->file))
+            bytes += source->size_bytes;
+    }
+    fm_memory_expect(bytes * COPIES);
+}
+
 static void embed_but(struct fm_profile *p, const struct fm_map *but)
 {
     struct fm_map have = { 0 };
@@ -157,6 +171,7 @@ void fm_sources_embed_used(struct fm_profile *p)
         memory |= p->processes.data[i].memory;
     if (memory)
         find_unused(p, &unused);
+    expect(p, &unused);
     embed_but(p, &unused);
     fm_map_release(&unused);
 }

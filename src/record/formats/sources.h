@@ -13,7 +13,7 @@ void fm_sources_embed(struct fm_profile *p);
 
 /* The same for what is written down: of a recording of memory, which has a context for every line that
  * was imported, without the files of libraries that have hardly anything of any metric. Who shows it where they
- * are takes them in. */
+ * are takes them in. Says what memory to expect: for the command alone, not inside a program. */
 void fm_sources_embed_used(struct fm_profile *p);
 
 #endif
