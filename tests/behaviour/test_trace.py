@@ -140,7 +140,7 @@ def test_more_processes_than_descriptors(tmp_path):
             "    os.wait()\n")
     output = tmp_path / "o.fathom"
     done = trace("-c", code, python=NEWEST, output=output,
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)))
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100)))
     assert (done.returncode, done.stderr) == (0, "")
     assert recordings.one(output, "leaf")["calls"] == 400
     assert notes(output) == []

@@ -126,7 +126,30 @@ void fm_trace_log_tell_clock(struct fm_trace_log *log)
     fm_trace_pack_clock(log->pack, now.ticks, now.ns);
 }
 
-/* The trace is there, and files for what is in it. */
+/* The files for what is in it; false: there are no descriptors left, as long as others run. Nothing has
+ * happened then: what a process left that ended meanwhile is read when the run ends. */
+static bool make_files(struct fm_trace_log *log)
+{
+    log->packed = make_file(log, FM_PACKED_SUFFIX, &log->path);
+    int journal = log->packed < 0 ? -1 : make_file(log, FM_JOURNAL_SUFFIX, NULL);
+    if (journal < 0 && (errno == EMFILE || errno == ENFILE)) {
+        if (log->packed >= 0) {
+            close(log->packed);
+            unlink(log->path);
+        }
+        log->packed = -1;
+        free(log->path);
+        log->path = NULL;
+        return false;
+    }
+    fm_writer_init(&log->writer, log->packed);
+    if (log->packed < 0 || fm_writer_start(&log->writer) < 0 ||
+        !fm_journal_begin(&log->journal, journal))
+        fail(log, errno);
+    return true;
+}
+
+/* The trace is there. */
 static bool begin(struct fm_trace_log *log)
 {
     if (log->pack)
@@ -134,12 +157,11 @@ static bool begin(struct fm_trace_log *log)
     fm_autofree char *path = fm_trace_path(log->folder, "", log->pid, log->number, FM_TRACE_SUFFIX);
     if (!fm_trace_file_open(&log->file, path, true))
         return false;
+    if (!make_files(log)) {
+        fm_trace_file_close(&log->file);
+        return false;
+    }
     log->pack = fm_trace_pack_new(log->file.shift, fm_trace_log_sink, log);
-    log->packed = make_file(log, FM_PACKED_SUFFIX, &log->path);
-    fm_writer_init(&log->writer, log->packed);
-    if (log->packed < 0 || fm_writer_start(&log->writer) < 0 ||
-        !fm_journal_begin(&log->journal, make_file(log, FM_JOURNAL_SUFFIX, NULL)))
-        fail(log, errno);
     fm_trace_log_tell_clock(log);
     return true;
 }

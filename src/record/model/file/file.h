@@ -40,8 +40,8 @@ int fm_file_save_plain(const struct fm_profile *p, int fd, struct fm_error *err)
 /* The same of the .fathom file of `len` bytes behind `from`, block by block, without decoding it. False
  * if there is more to do than that, and `to` is to be thrown away: the file is damaged or cut off, its
  * run never finished, it came from another tool and may lack its sources, or it cannot be read or
- * written. Payloads of traces stay packed. Of those with single calls that are not kept only the head is
- * copied (model/trace/traces.h: they are away). */
+ * written. Payloads of traces stay packed. Of those with single calls that are not kept, and of fine levels of
+ * detail that can be fetched, only the head is copied (model/trace/traces.h: they are away). */
 struct fm_plain_choice {
     bool (*keeps)(void *context, uint64_t at); /* by the place of the payload; NULL: all are */
     void *context;

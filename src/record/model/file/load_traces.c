@@ -115,7 +115,8 @@ static bool take_away(const struct fm_block *block, struct fm_trace_block *place
     place->away_bytes = (uint32_t)bytes;
     place->at += passed;
     place->bytes -= (uint32_t)passed;
-    return !c.failed && bytes <= FM_BLOCK_MAX_BYTES && block->type == FM_BLOCK_TRACE_EVENTS;
+    return !c.failed && bytes <= FM_BLOCK_MAX_BYTES &&
+           (block->type == FM_BLOCK_TRACE_EVENTS || block->type == FM_BLOCK_TRACE_LEVELS);
 }
 
 bool fm_load_trace_block(struct fm_loader *l, const struct fm_block *block)

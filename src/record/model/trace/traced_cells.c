@@ -52,9 +52,12 @@ static int compare_cells(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static void read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
+/* False: some of it is away. */
+static bool read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
                        struct level_read *read)
 {
+    bool here = true;
+    read->cells.cells.len = 0;
     for (size_t i = 0; i < lane->levels.list.len; i++) {
         const struct fm_lane_block *block = &lane->levels.list.data[i];
         struct fm_level_facts facts;
@@ -63,8 +66,10 @@ static void read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
         if (block->top < read->level || block->end < read->from)
             continue;
         const struct fm_kept_body *body = fm_timeline_body(t, lane->trace, block->block);
-        if (!body)
+        if (!body) {
+            here = here && !t->p->traces.list.data[lane->trace].blocks.data[block->block].away;
             continue;
+        }
         struct fm_cursor head = fm_cursor_over(body->head.data, body->head.len);
         if (!fm_level_facts(&facts, &head) || !fm_level_read(&facts, &body->body, take_cell, read))
             t->damaged++;
@@ -72,6 +77,7 @@ static void read_level(struct fm_timeline *t, const struct fm_traced_lane *lane,
     /* Each block is a run. */
     fm_sort_runs(read->cells.cells.data, read->cells.cells.len, sizeof *read->cells.cells.data,
                  compare_cells);
+    return here;
 }
 
 static void add_level_cell(struct fm_timeline *t, const struct fm_traced_lane *lane,
@@ -137,7 +143,8 @@ int fm_traced_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64
         t->only_ends = false;
     } else {
         read.level = read.level ? read.level : 1; /* the finest, until there is more */
-        read_level(t, traced, &read);
+        while (!read_level(t, traced, &read) && read.level < FM_LEVELS)
+            read.level++; /* a coarser one, until it is there */
         for (size_t i = 0; i < read.cells.cells.len; i++)
             add_level_cell(t, traced, &read.cells.cells.data[i], &b);
     }
