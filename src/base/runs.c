@@ -9,6 +9,9 @@
 
 typedef int compare_fn(const void *a, const void *b);
 
+#define NEAR      32u  /* places */
+#define MOST_SIZE 128u /* bytes of one, to be put back */
+
 /* By words: in a browser, copying a few bytes by memcpy() costs more than all the rest. */
 static inline void copy_one(char *to, const char *from, size_t size)
 {
@@ -34,10 +37,24 @@ static void merge(const char *a, const char *b, const char *end, char *to, size_
     memcpy(to + (a_end - a), b, (size_t)(end - b));
 }
 
+/* What is a few places too late goes back, so that it ends no run: past what is greater, and no further. */
+static void put_back(char *data, size_t i, size_t size, compare_fn *compare)
+{
+    char one[MOST_SIZE];
+    size_t to = i;
+    copy_one(one, data + i * size, size);
+    for (; to && i - to < NEAR && compare(data + (to - 1) * size, one) > 0; to--)
+        copy_one(data + to * size, data + (to - 1) * size, size);
+    copy_one(data + to * size, one, size);
+}
+
 void fm_sort_runs(void *data, size_t count, size_t size, compare_fn *compare)
 {
     FM_VEC(size_t) ends = { 0 }; /* of runs, in bytes */
     char *from = data;
+    for (size_t i = 1; i < count && size <= MOST_SIZE; i++)
+        if (compare(from + (i - 1) * size, from + i * size) > 0)
+            put_back(from, i, size, compare);
     for (size_t i = 1; i < count; i++)
         if (compare(from + (i - 1) * size, from + i * size) > 0)
             fm_vec_push(&ends, i * size);

@@ -1,6 +1,6 @@
 /*
- * Sorting what is mostly in order already: it consists of some runs that are sorted, one behind the other,
- * and these are merged. Takes count × log(runs) steps, and memory for a copy. Equal ones stay in their order.
+ * Sorting what is mostly in order already: runs that are sorted, one behind the other, but for some of it that
+ * is a few places too late. Takes count × log(runs) steps, and memory for a copy. Equal ones stay in their order.
  */
 #ifndef FM_BASE_RUNS_H
 #define FM_BASE_RUNS_H

@@ -2,6 +2,7 @@
 #include "record/model/trace/timeline.h"
 
 #include "base/memory.h"
+#include "base/runs.h"
 #include "record/model/trace/lanes.h"
 #include "record/model/trace/sampled.h"
 
@@ -189,10 +190,9 @@ void fm_cells_release(struct fm_cells *cells)
 
 /* ---- marks ---- */
 
-/* Marks of one instant stay in the order in which they were told. */
 struct kept_mark {
     struct fm_mark mark;
-    size_t order, text_at;
+    uint64_t text_at;
 };
 
 struct mark_list {
@@ -204,7 +204,7 @@ struct mark_list {
 static bool keep_mark(void *context, const struct fm_mark *mark)
 {
     struct mark_list *list = context;
-    struct kept_mark kept = { *mark, list->marks.len, list->texts.len };
+    struct kept_mark kept = { *mark, list->texts.len };
     kept.mark.begin_ns = since_start(list->t, mark->begin_ns);
     kept.mark.end_ns = since_start(list->t, mark->end_ns);
     if (mark->text_len)
@@ -218,16 +218,7 @@ static int compare_marks(const void *a, const void *b)
     const struct kept_mark *x = a, *y = b;
     if (x->mark.begin_ns != y->mark.begin_ns)
         return x->mark.begin_ns < y->mark.begin_ns ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static void sort_marks(struct mark_list *list)
-{
-    for (size_t i = 1; i < list->marks.len; i++)
-        if (compare_marks(&list->marks.data[i - 1], &list->marks.data[i]) > 0) {
-            qsort(list->marks.data, list->marks.len, sizeof *list->marks.data, compare_marks);
-            return;
-        }
+    return 0;
 }
 
 int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, uint64_t to_ns,
@@ -241,7 +232,8 @@ int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, ui
         if (lane == FM_NONE || lane == i)
             status = lane_ops(t, i)->marks(t, i, on_clock(t, from_ns), on_clock(t, to_ns),
                                            keep_mark, &list, err);
-    sort_marks(&list);
+    /* Those of one instant stay in the order in which they were told. */
+    fm_sort_runs(list.marks.data, list.marks.len, sizeof *list.marks.data, compare_marks);
     for (size_t i = 0; i < list.marks.len && !status; i++) {
         struct kept_mark *kept = &list.marks.data[i];
         if (kept->mark.text_len)
