@@ -265,9 +265,10 @@ static void test_tasks(void **state)
         fm_profile_add(samples, FM_METRIC_TOTAL, s_root, 10 * MS);
         uint32_t s_top = sampled_node(samples, s_root, "main", 9, 10);
         sampled_node(samples, s_top, "sleep", 1, 1);
-        struct fm_thread tasks = {
-            .process = 0, .tid = 7, .start_ns = 1000, .name = fm_profile_string(samples, "tasks")
-        };
+        struct fm_thread tasks = { .process = 0,
+                                   .tid = 7,
+                                   .start_ns = 1000,
+                                   .name = fm_profile_string(samples, "asyncio tasks of main") };
         uint32_t t_root = samples->threads.data[fm_profile_thread(samples, &tasks)].root;
         fm_profile_add(samples, FM_METRIC_TOTAL, t_root, 40 * MS);
         sampled_node(samples, sampled_node(samples, t_root, "job", 0, 40), "sleep", 40, 40);
@@ -295,6 +296,27 @@ static void test_tasks(void **state)
         fm_profile_free(exact);
         fm_profile_free(samples);
     }
+}
+
+/* Programs that execute one another between two looks are one process to the sampler, whose main thread it
+ * met twice. */
+static void test_main_thread_met_twice(void **state)
+{
+    (void)state;
+    struct fm_profile *exact = fm_profile_new(), *samples = fm_profile_new();
+    uint32_t root = process(exact, 7, 1000, 9000, false);
+    fx_node(exact, root, "main", 1, 100 * MS);
+    sampled_node(samples, process(samples, 7, 1000, 9000, true), "main", 2, 2);
+    struct fm_thread again = {
+        .process = 0, .tid = 7, .start_ns = 8000, .name = fm_profile_string(samples, "python3")
+    };
+    uint32_t s_root = samples->threads.data[fm_profile_thread(samples, &again)].root;
+    sampled_node(samples, s_root, "main", 3, 3);
+    fm_profile_join_samples(exact, samples);
+    assert_int_equal(exact->threads.len, 1);
+    expect_samples(exact, fx_child(exact, root, "main"), 5);
+    fm_profile_free(exact);
+    fm_profile_free(samples);
 }
 
 static void add_line(struct fm_profile *p, const char *name, uint32_t number, int64_t hits,
@@ -441,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_both_parts_of_a_process),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_main_thread_met_twice),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_spots_waits_and_notes),
         cmocka_unit_test(test_nothing_and_nothing),
