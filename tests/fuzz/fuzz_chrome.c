@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "fuzz_format.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 struct lane_check {
     uint64_t at_ns;

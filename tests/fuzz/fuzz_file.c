@@ -16,7 +16,7 @@
 #include "record/model/derive/edit.h"
 #include "record/model/derive/flat.h"
 #include "record/model/file/file.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 static void put_u32(struct fm_buffer *b, uint32_t value)
 {

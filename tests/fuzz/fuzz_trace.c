@@ -10,8 +10,8 @@
 #include "../unit/trace_profile.h"
 #include "../unit/trace_words.h"
 #include "record/capture/format.h"
-#include "record/model/trace/payload.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
+#include "record/model/trace/pack/payload.h"
 
 struct checks {
     uint64_t last_ns, open;

@@ -1,8 +1,8 @@
-/* Sampled lanes of a timeline (model/trace/sampled.h): spans, cells, and numbers of a stretch of time that add up. */
+/* Sampled lanes of a timeline (model/trace/lanes/sampled.h): spans, cells, and numbers of a stretch of time that add up. */
 #include "fixture.h"
 
-#include "record/model/trace/range_profile.h"
-#include "record/model/trace/sampled.h"
+#include "record/model/trace/lanes/range_profile.h"
+#include "record/model/trace/lanes/sampled.h"
 
 enum { MS = 1000000 };
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "record/model/file/file.h"
-#include "record/model/trace/build.h"
-#include "record/model/trace/run_clocks.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/run_clocks.h"
+#include "record/model/trace/lanes/timeline.h"
+#include "record/model/trace/pack/build.h"
 #include "scratch_file.h"
 #include "trace_profile.h"
 #include "trace_words.h"

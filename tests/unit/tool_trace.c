@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "record/model/file/file.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 #include "trace_profile.h"
 #include "trace_words.h"
 

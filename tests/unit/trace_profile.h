@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "record/model/profile.h"
-#include "record/model/trace/pack.h"
+#include "record/model/trace/pack/pack.h"
 
 /* Where the payloads of a packer go. */
 struct trace_packed {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "record/capture/live_trace.h"
-#include "record/model/trace/pack.h"
+#include "record/model/trace/pack/pack.h"
 
 #define WORDS_ROOM (FM_TRACE_CHUNK_BYTES / 2)
 

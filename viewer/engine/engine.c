@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "record/model/file/file.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 #include "timeline.h"
 #include "view.h"
 

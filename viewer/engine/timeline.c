@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "json.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 #define MAX_LANES   5000u
 #define MAX_LONGEST 1000u

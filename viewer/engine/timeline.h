@@ -1,7 +1,7 @@
 /*
  * The timeline of a recording for the page: lanes, cells, marks, durations; see engine.h for the model.
  *
- * The model (record/model/trace/timeline.h) knows what happened when; here it becomes columns of numbers
+ * The model (record/model/trace/lanes/timeline.h) knows what happened when; here it becomes columns of numbers
  * with functions by their ids in the engine. Times are ns since the timeline began, as doubles. A timeline
  * is opened when it is first asked for.
  */

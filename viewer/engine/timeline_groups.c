@@ -2,7 +2,7 @@
 #include "timeline.h"
 
 #include "base/memory.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 #define MAX_GROUPS 50u
 

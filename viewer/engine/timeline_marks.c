@@ -16,7 +16,7 @@
 
 #include "base/memory.h"
 #include "json.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 #define OVERVIEW_CELLS 8192u
 #define OVERVIEW_ROWS  100000u

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "json.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 struct task_list {
     FM_VEC(struct fm_traced_task) tasks;

@@ -2,7 +2,7 @@
 #include "timeline.h"
 
 #include "json.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 #define MOST_VALUES 64
 

@@ -15,7 +15,7 @@
 #include "record/formats/sources.h"
 #include "record/model/derive/edit.h"
 #include "record/model/derive/shed.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 #include "show/report/cost.h"
 
 /* The profile to report, and the table of its functions. */

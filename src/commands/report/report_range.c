@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "commands/inputs.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 bool fm_report_range_is_asked(const struct fm_report_options *o)
 {

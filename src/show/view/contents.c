@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "record/model/file/file.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 static int map(int fd, struct fm_content *content, struct fm_error *err)
 {

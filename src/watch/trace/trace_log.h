@@ -1,6 +1,6 @@
 /*
  * The trace of one process, kept while it runs: chunks that it hands over (trace_file.h) are given to its
- * packer (model/trace/pack.h), whose blocks are appended to PID.N.packed, on disk if the run has a folder
+ * packer (model/trace/pack/pack.h), whose blocks are appended to PID.N.packed, on disk if the run has a folder
  * there: it grows as long as the program runs. That file begins as every .fathom file does. The journal
  * (journal.h) has what is not in it yet, so that a launcher may be killed at any instant.
  *
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/model/trace/pack.h"
+#include "record/model/trace/pack/pack.h"
 #include "watch/trace/trigger.h"
 
 #define FM_PACKED_SUFFIX ".packed"

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/vec.h"
-#include "record/model/trace/words.h"
+#include "record/model/trace/pack/words.h"
 #include "watch/trace/trace_names.h"
 
 #define DEPTH_MAX 65536u /* open at once on a thread */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/model/trace/pack.h"
+#include "record/model/trace/pack/pack.h"
 
 #define FM_TRIGGER_RULES 16u
 #define FM_TRIGGER_TEXT  256u

@@ -1,7 +1,7 @@
 /*
  * Only the last seconds of a trace: blocks of the packed file that are older are given back to the file
  * system, as holes. So a run of any length takes as much room as its last seconds, and their places stay
- * where they are. A reader passes over holes. Which blocks decode alone says model/trace/pack.h.
+ * where they are. A reader passes over holes. Which blocks decode alone says model/trace/pack/pack.h.
  */
 #ifndef FM_WATCH_TRACE_WINDOW_H
 #define FM_WATCH_TRACE_WINDOW_H

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "record/formats/timeline/chrome.h"
-#include "record/model/trace/build.h"
+#include "record/model/trace/pack/build.h"
 #include "record/model/tree.h"
 
 #define ROUNDING_NS 1000

@@ -3,7 +3,7 @@
  * belong together by a key.
  */
 #include "record/formats/timeline/chrome.h"
-#include "record/model/trace/build.h"
+#include "record/model/trace/pack/build.h"
 
 void fm_chrome_async_begin(struct fm_chrome *c, uint64_t key, const struct fm_chrome_mark *mark)
 {

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "record/formats/format.h"
 #include "record/formats/stacks/pprof.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 #define LOOK_BYTES  65536
 #define FEW_BYTES   4096

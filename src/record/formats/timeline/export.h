@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "record/formats/format.h"
 #include "record/model/profile.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 /* Where the timeline comes from: fm_export_timeline, or a test. Functions as those of timeline.h. */
 struct fm_export_from {

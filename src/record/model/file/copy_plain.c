@@ -8,8 +8,8 @@
 #include "record/capture/reader.h"
 #include "record/capture/writer.h"
 #include "record/model/file/file.h"
-#include "record/model/trace/levels.h"
-#include "record/model/trace/payload.h"
+#include "record/model/trace/pack/levels.h"
+#include "record/model/trace/pack/payload.h"
 #include "record/model/trace/traces.h"
 
 #define PLACED       ((uint64_t)1 << FM_BLOCK_TRACE_EVENTS | (uint64_t)1 << FM_BLOCK_TRACE_LEVELS)

@@ -1,12 +1,12 @@
 /*
- * The trace of a process whose live store is read: what its packer made (model/trace/pack.h) becomes the
+ * The trace of a process whose live store is read: what its packer made (model/trace/pack/pack.h) becomes the
  * nodes of its threads, as if the store had had them, and a trace of the profile.
  */
 #ifndef FM_MODEL_LIVE_TRACE_H
 #define FM_MODEL_LIVE_TRACE_H
 
 #include "record/model/live/live_loader.h"
-#include "record/model/trace/pack.h"
+#include "record/model/trace/pack/pack.h"
 
 struct fm_live_trace {
     const struct fm_trace_pack *pack; /* that has ended */

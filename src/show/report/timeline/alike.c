@@ -1,5 +1,5 @@
 /*
- * Calls of a function that did the same, and where the slow ones of them differ (model/trace/timeline.h):
+ * Calls of a function that did the same, and where the slow ones of them differ (model/trace/lanes/timeline.h):
  * a row for each group, the largest first.
  */
 #include <math.h>

@@ -11,7 +11,7 @@
 #define FM_REPORT_PHASES_H
 
 #include "record/model/derive/flat.h"
-#include "record/model/trace/timeline.h"
+#include "record/model/trace/lanes/timeline.h"
 
 #define FM_PHASES_MOST     10u
 #define FM_PHASES_NO_STATE UINT8_MAX /* not known: every call of the lane was recorded */

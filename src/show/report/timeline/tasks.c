@@ -1,5 +1,5 @@
 /*
- * Tasks of asyncio, from when they were made to their end (model/trace/timeline.h): how long they took, what of
+ * Tasks of asyncio, from when they were made to their end (model/trace/lanes/timeline.h): how long they took, what of
  * that they ran, and the longest of them. A request of a service is such a task, or most of one.
  */
 #include <stdlib.h>
