@@ -250,6 +250,44 @@ test("keys and jumps reach rows that are folded", async (t) => {
   assert.ok((await drawn(page)).boxes.some((b) => b.lane === 1 && b.name === "f5"));
 });
 
+test("code that stands still while another thread has the interpreter waits for it", async (t) => {
+  // f2 has no event from 6.21 to 6.6 ms; the other thread has one each microsecond, the last at 6.599.
+  const page = await open(t, nine(), { hash: "view=timeline&see=0.0062..0.0067" });
+  const { turns, boxes } = await drawn(page);
+  await shot(page, "timeline-turns");
+  const [wait] = turns.filter((turn) => turn.lane === 0 && turn.idle > 6.2 * MS);
+  assert.deepEqual(
+    [wait.idle, wait.taken, wait.after, wait.before, wait.other, wait.depth],
+    [6.21 * MS, 6.21 * MS, 6.599 * MS, 6.6 * MS, 1, 1],
+  );
+  const [box] = named(boxes, "f2");
+  await page.mouse.move(box.x + box.w / 2, box.y + box.h / 2);
+  await settle(page);
+  assert.match(await page.locator("#tip").innerText(), /waited\s+about 389 µs to 390 µs for the GIL\s+had it last\s+worker-1 1001/);
+  // From 7.6 to 8.1 ms f1 has none, the other thread a single one, at 8 ms: nothing is known to be the least.
+  await page.evaluate(() => (location.hash = "view=timeline&see=0.0075..0.0082"));
+  const [once] = (await drawn(page)).turns.filter((turn) => turn.lane === 0 && turn.idle >= 7.6 * MS);
+  assert.deepEqual([once.idle, once.taken, once.after, once.before, once.depth], [7.6 * MS, 8 * MS, 8 * MS, 8.1 * MS, 0]);
+});
+
+test("who waits in a call of C does not wait for the interpreter", async (t) => {
+  const file = record("turns", "--trace", newPython(), join(here, "programs/turns.py"));
+  const page = await open(t, file, { hash: "view=timeline" });
+  const functions = await page.evaluate(() => window.fathomTest.functions());
+  const acquire = functions.findIndex((f) => f.qualname.includes("'acquire'"));
+  // A thread stands in acquire() while the other calls something all the time: there it is not said to wait for its turn.
+  await page.evaluate((f) => (location.hash = `view=timeline&f=${f}`), acquire);
+  await page.locator(".durations .minilist button").first().click();
+  const { turns, boxes, cursor } = await drawn(page);
+  const waits = boxes.filter((b) => b.exact && b.func === acquire);
+  assert.ok(waits.some((b) => b.lane === cursor.lane && b.begin === cursor.begin));
+  for (const turn of turns) {
+    assert.ok(waits.every((b) => turn.lane !== b.lane || turn.before <= b.begin || turn.idle >= b.end), JSON.stringify(turn));
+    const box = boxes.find((b) => b.lane === turn.lane && b.depth === turn.depth && b.begin <= turn.idle && b.end >= turn.before);
+    assert.equal(functions[box.func].kind, "python");
+  }
+});
+
 test("rows stay as they are while one moves", async (t) => {
   // f6 has returned for good at 6.6 ms; a little earlier it was deep.
   const page = await open(t, nine(), { hash: "view=timeline&see=0.0067..0.0071" });
@@ -417,6 +455,15 @@ test("a served page reads single calls when they come into sight, and only those
   assert.deepEqual(await rows(page), expected);
 });
 
+test("a served page says who waited when all events of that time have come", async (t) => {
+  const hash = "view=timeline&see=0.0062..0.0067";
+  const { turns } = await drawn(await open(t, nine(), { hash }));
+  const { page } = await served(t, nine(), hash);
+  await page.waitForFunction(() => window.fathomTest.drawn().turns.length && !window.fathomTest.drawn().waiting);
+  assert.ok(turns.length > 0);
+  assert.deepEqual((await drawn(page)).turns, turns);
+});
+
 test("pieces of a recording: nothing but numbers, nothing behind its end", async (t) => {
   const { url } = await served(t, many(), "view=timeline");
   const size = statSync(many()).size;
@@ -438,10 +485,12 @@ test("a report of a chosen time has single calls of that time, an overview of th
   const whole = await drawn(await open(t, many(), { hash }));
   assert.ok(whole.boxes.filter((b) => b.exact).length > 20);
   assert.deepEqual(inside.boxes.map(place), whole.boxes.map(place));
+  assert.deepEqual(inside.turns, whole.turns);
   assert.match(inside.bar, /single calls are those of 1\.20\d* s → 1\.30\d* s/);
   const page = await open(t, many(), { url, hash: "view=timeline&see=0.5..0.52" });
   const outside = await drawn(page);
   assert.ok(outside.boxes.some((b) => !b.exact && b.spans > 1), "the overview");
+  assert.deepEqual(outside.turns, []); // who has no events here is not silent
   await page.evaluate(() => (location.hash = "view=table&at=0.5..0.6"));
   await settle(page);
   assert.equal(await page.locator(".chip").count(), 0); // what is not here is not counted

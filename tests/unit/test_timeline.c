@@ -923,10 +923,12 @@ static void test_handovers(void **state)
     assert_int_equal(h.list.data[0].after_ns, 10);
     assert_int_equal(h.list.data[0].before_ns, 20);
     assert_true(h.list.data[0].idle_since_ns == UINT64_MAX);
+    assert_int_equal(h.list.data[0].taken_ns, 0);
     assert_int_equal(h.list.data[1].from_lane, 1);
     assert_int_equal(h.list.data[1].after_ns, 50);
     assert_int_equal(h.list.data[1].before_ns, 60);
     assert_int_equal(h.list.data[1].idle_since_ns, 10);
+    assert_int_equal(h.list.data[1].taken_ns, 20);
     fm_vec_release(&h.list);
     free(one);
     free(two);

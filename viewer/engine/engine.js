@@ -79,6 +79,7 @@ const sourceStates = ["file", "generated", "changed", "none"];
  * @typedef {{ process: number, lane: number, number: number, name: string, creator: number, created: number,
  *   done: number }} TimelineTask
  * @typedef {{ fromLane: number, toLane: number, from: number, to: number }} TimelineFlow
+ * @typedef {{ lane: number, other: number, idle: number, taken: number, after: number, before: number }} TimelineTurn
  * @typedef {{ trace: number, block: number, at: number, bytes: number }} WantedBlock
  * @typedef {{ begin: number, end: number, func: number, depth: number, flags: number, lane: number }} TimeSpan
  * @typedef {{ func: number, self: number, usualSelf: number, times: number, usualTimes: number }} CallDifference
@@ -311,6 +312,17 @@ export class Engine {
     const flows = Array.from({ length: made.length }, (_, i) => ({ fromLane: fromLane[i], toLane: toLane[i], from: from[i],
       to: to[i] }));
     return { tasks, more: !!scalars[0], flows };
+  }
+
+  /** When threads of a process were silent while another had the interpreter: of `lane` the last event before and the next one,
+   * of others the first and the last in between, the last by `other`. At most 4,000,000 events can be looked at.
+   * @param {number} recording @param {number} process @param {number} from @param {number} to @param {number} least ns
+   * @returns {TimelineTurn[]} */
+  turns(recording, process, from, to, least) {
+    this.run("engine_timeline_turns", recording, process, from, to, least);
+    const { length, columns } = this.result(0), [lane, other, idle, taken, after, before] = columns;
+    return Array.from({ length }, (_, i) => ({ lane: lane[i], other: other[i], idle: idle[i], taken: taken[i],
+      after: after[i], before: before[i] }));
   }
 
   /**

@@ -141,6 +141,13 @@ EXPORT(engine_timeline_tasks) int engine_timeline_tasks(int recording)
     return fm_engine_timeline_tasks(the_engine(), recording);
 }
 
+EXPORT(engine_timeline_turns)
+int engine_timeline_turns(int recording, uint32_t process, double from_ns, double to_ns,
+                          double least_ns)
+{
+    return fm_engine_timeline_turns(the_engine(), recording, process, from_ns, to_ns, least_ns);
+}
+
 EXPORT(engine_timeline_wanted) int engine_timeline_wanted(int recording)
 {
     return fm_engine_timeline_wanted(the_engine(), recording);

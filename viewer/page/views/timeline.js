@@ -6,11 +6,11 @@ import { el, fill, oncePerFrame } from "../parts/dom.js";
 import { canvasPainter } from "../parts/paint.js";
 import { usePointer } from "../parts/pointer.js";
 import { formatTime } from "../parts/numbers.js";
-import { HEAD, hasRow, rowHeight, rowTop } from "../parts/timeline/lanes.js";
+import { HEAD, hasRow, laneTitle, rowHeight, rowTop } from "../parts/timeline/lanes.js";
 import { fitRange, formatInstant, writeRange } from "../parts/timeline/range.js";
 import { RULER, paintOutside, paintRange } from "../parts/timeline/paint.js";
 import { Scene } from "../parts/timeline/scene.js";
-import { cellTip, foldTip, markTip } from "../parts/timeline/tips.js";
+import { cellTip, foldTip, markTip, turnFacts } from "../parts/timeline/tips.js";
 import { sightBar, timelineTools, timelineLegend } from "../parts/timeline/bars.js";
 import { drawnTimeline } from "../parts/timeline/drawn.js";
 import { stepCell } from "../parts/timeline/steps.js";
@@ -280,9 +280,18 @@ export class TimelineView {
     const onHead = !!head && head.lane >= 0 && y + this.scrollTop - RULER < head.top + HEAD;
     this.area.style.setProperty("cursor", this.hovered || fold || onHead ? "pointer" : y >= 0 && y < RULER ? "col-resize" : "default");
     if (event && mark) app.tip.show(markTip(app, mark, scene.pixel), event.clientX, event.clientY);
-    else if (event && this.hovered) app.tip.show(cellTip(app, this.hovered, scene.pixel), event.clientX, event.clientY);
+    else if (event && this.hovered) app.tip.show(this.tipOf(this.hovered, x), event.clientX, event.clientY);
     else if (event && fold) app.tip.show(foldTip(app, fold), event.clientX, event.clientY);
     else app.tip.hide();
+  }
+
+  /** @param {import('../parts/timeline/scene.js').FoundCell} found @param {number} x */
+  tipOf(found, x) {
+    const { scene, app } = this;
+    const tip = cellTip(app, found, scene.pixel);
+    const turn = scene.turnAt(found, x);
+    if (turn) tip.facts.push(...turnFacts(turn, laneTitle(app.session.whole(app.s).summary, scene.facts.lanes[turn.other])));
+    return tip;
   }
 
   /** @param {number} x @param {number} y */

@@ -3,6 +3,7 @@
 import { choice, el, fill, toggle } from "../dom.js";
 import { formatCount, formatTime, formatValue } from "../numbers.js";
 import { rangeTitle } from "./range.js";
+import { turnProcesses } from "./turns.js";
 
 /**
  * @typedef {import('../../app.js').App} App
@@ -102,5 +103,6 @@ export function timelineLegend(app, scene) {
   return [
     ...(stateLegend.length ? stateLegend : app.colors().legend).map((/** @type {[string, string]} */ [color, text]) => item(color, text)),
     ...signs.filter(([kind]) => kinds.has(kind)).map(([, color, text]) => item(color, text)),
+    ...(turnProcesses(scene).length ? [item(c["ink-soft"], "hatched foot of a box: waits for the GIL, if near enough")] : []),
   ];
 }

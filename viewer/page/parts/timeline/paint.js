@@ -114,6 +114,34 @@ export function paintLostCells(paper, track, cells) {
     }
 }
 
+/** More lines than that hide what is below them. */
+const MOST_HANDED = 150;
+/** Below the name of the box that waits. */
+const FOOT = 4;
+
+/** Where threads waited for the interpreter, at the foot of a box: shaded while they may have, hatched while another had it, and
+ * a line from that one.
+ * @param {Paper} paper @param {import('./turns.js').Turn[]} turns @param {(lane: number) => Track | undefined} trackOf */
+export function paintTurns(paper, turns, trackOf) {
+  const { p, x, width, height, offset, palette } = paper;
+  const shade = palette.dark ? "rgba(0, 0, 0, 0.35)" : "rgba(255, 255, 255, 0.5)";
+  const color = palette.colors["ink-soft"];
+  for (const turn of turns) {
+    const [track, other] = [trackOf(turn.lane), trackOf(turn.other)];
+    if (!track || !hasRow(track, turn.depth)) continue;
+    const y = rowTop(track, turn.depth) - offset;
+    const [left, right] = [Math.max(0, x(turn.idle)), Math.min(width, x(turn.before))];
+    if (y > height || y + track.row < RULER || right <= left) continue;
+    const low = y + Math.max(0, track.row - 1 - FOOT);
+    p.rect(left, low, right - left, y + track.row - 1 - low, shade);
+    hatch(paper, x(turn.taken), x(turn.after), low, y + track.row - 1, color);
+    const at = x(turn.before);
+    if (!other || turns.length > MOST_HANDED || at < 0 || at > width) continue;
+    const from = other.top < track.top ? other.top + other.height - 6 - offset : rowsTop(other) - offset;
+    p.path([["M", x(turn.after), from], ["L", at, low]], null, palette.colors["ink-faint"], 1);
+  }
+}
+
 /** The row that stands for outer ones. @param {Paper} paper @param {Track} track @param {string[]} words the first that fits is said
  * @param {boolean} hit is one of them searched for? @param {boolean} selected */
 export function paintFold({ p, width, height, offset, palette }, track, words, hit, selected) {

@@ -6,9 +6,10 @@ import { HEAD, STRIP, STRIPS, depthAt, layStrips, layTracks, onFold } from "./la
 import { SURVEY_CELLS, surveyRows } from "./rows.js";
 import { layTasks } from "./tasks.js";
 import { readRange } from "./range.js";
+import { findTurns } from "./turns.js";
 import {
   RULER, paintCells, paintCurves, paintGrid, paintHead, paintLostCells, paintMarks, paintRuler,
-  paintFlows, paintFold, paintTasks,
+  paintFlows, paintFold, paintTasks, paintTurns,
 } from "./paint.js";
 
 /**
@@ -45,6 +46,9 @@ export class Scene {
     /** @type {TimelineMark[]} */
     this.marks = [];
     this.marksKey = "";
+    /** Where threads waited for the interpreter. @type {import('./turns.js').Turn[]} */
+    this.turns = [];
+    this.turnsKey = "";
     this.truncated = false;
     this.layoutKey = "";
     /** The time in sight that rows are laid out for: a new number for each; with more to come since then (or -1: nothing). */
@@ -177,6 +181,11 @@ export class Scene {
       this.marksKey = key;
       this.marks = session.engine.marks(id, from, to, cell).marks;
     }
+    const turnsKey = `${key} ${session.blocks.version} ${[...this.lanes.keys()]}`;
+    if (this.turnsKey !== turnsKey) {
+      this.turnsKey = turnsKey;
+      this.turns = findTurns(this);
+    }
   }
 
   /** @param {number} lane @returns {Cells | null} */
@@ -226,6 +235,7 @@ export class Scene {
       else if (track.kind !== "process") paintCurves(paper, track, this.curves(track));
       paintHead(paper, track);
     }
+    paintTurns(paper, this.turns, (lane) => this.tracks.find((t) => t.lane === lane));
     paintFlows(paper, this.flows());
     paintRuler(paper, this.length);
     return paper;
@@ -359,6 +369,12 @@ export class Scene {
     if (depth < 0) return null;
     const i = this.cellIn(cells, depth, this.t(x));
     return i < 0 ? null : { track, cells, i };
+  }
+
+  /** What the code of a cell waited for at an instant. @param {FoundCell} found @param {number} x */
+  turnAt({ track, cells, i }, x) {
+    const [from, to] = [this.t(x - 1), this.t(x + 1)];
+    return this.turns.find((turn) => turn.lane === track.lane && turn.depth === cells.depth[i] && turn.idle <= to && turn.before >= from) ?? null;
   }
 
   /** The lane whose row for outer ones is there. @param {number} y @param {number} scrollTop @returns {Track | null} */

@@ -39,6 +39,17 @@ export function cellTip(app, { track, cells, i }, pixel) {
   return { title: session.label(cells.func[i]), place: session.place(cells.func[i], true), facts };
 }
 
+/** How long code waited for the interpreter. @param {import('./turns.js').Turn} turn @param {string} other title of the thread that had it
+ * @returns {[string, string][]} */
+export function turnFacts({ idle, taken, after, before }, other) {
+  const [least, most] = [formatTime(after - taken), formatTime(before - idle)];
+  return [
+    ["waited", `${after > taken && least !== most ? `about ${least} to ${most}` : `up to ${most}`} for the GIL`],
+    ["had it last", other.slice(0, 60)],
+    ["", "as events tell: or it waited for what is no call, as in with lock:"],
+  ];
+}
+
 /** Of a row that stands for outer ones. @param {App} app @param {import('./lanes.js').Track} track @returns {TipText} */
 export function foldTip({ session }, { outer, title }) {
   /** @type {[string, string][]} */

@@ -46,7 +46,7 @@ static int compare_events(const void *a, const void *b)
 static void tell(const struct turn_events *events, size_t lanes, fm_handover_fn *each,
                  void *context)
 {
-    uint64_t *last = fm_calloc(lanes, sizeof *last); /* by lane: its last event, + 1; 0: none */
+    size_t *next = fm_calloc(lanes, sizeof *next); /* by lane: the event after its last; 0: none */
     for (size_t i = 0; i < events->list.len; i++) {
         const struct turn_event *event = &events->list.data[i];
         const struct turn_event *before = i ? event - 1 : event;
@@ -55,15 +55,17 @@ static void tell(const struct turn_events *events, size_t lanes, fm_handover_fn 
                                             .to_lane = event->lane,
                                             .after_ns = before->at_ns,
                                             .before_ns = event->at_ns,
-                                            .idle_since_ns = UINT64_MAX };
-            if (last[event->lane])
-                handover.idle_since_ns = last[event->lane] - 1;
+                                            .idle_since_ns = UINT64_MAX,
+                                            .taken_ns =
+                                                events->list.data[next[event->lane]].at_ns };
+            if (next[event->lane])
+                handover.idle_since_ns = events->list.data[next[event->lane] - 1].at_ns;
             if (!each(context, &handover))
                 break;
         }
-        last[event->lane] = event->at_ns + 1;
+        next[event->lane] = i + 1;
     }
-    free(last);
+    free(next);
 }
 
 int fm_timeline_handovers(struct fm_timeline *t, uint32_t process, uint64_t from_ns, uint64_t to_ns,

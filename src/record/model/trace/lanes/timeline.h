@@ -296,12 +296,14 @@ int fm_timeline_differences(struct fm_timeline *t, uint32_t func, uint64_t from_
 void fm_group_differences_release(struct fm_group_differences *d);
 
 /* The interpreter's lock goes from one traced thread of a process to another, in between two instants; the
- * other had done nothing that is recorded since `idle_since_ns` (UINT64_MAX: nothing at all). Only of a
+ * other had done nothing that is recorded since `idle_since_ns` (UINT64_MAX: nothing at all), and at `taken_ns`
+ * the lock was first seen with somebody else since then. If it waited all along, and others kept the lock
+ * between their events, it waited from `after_ns` − `taken_ns` to `before_ns` − `idle_since_ns`. Only of a
  * Python with a global lock. */
 struct fm_handover {
     uint32_t from_lane, to_lane;
     uint64_t after_ns, before_ns;
-    uint64_t idle_since_ns;
+    uint64_t idle_since_ns, taken_ns;
 };
 typedef bool fm_handover_fn(void *context, const struct fm_handover *handover);
 int fm_timeline_handovers(struct fm_timeline *t, uint32_t process, uint64_t from_ns, uint64_t to_ns,
