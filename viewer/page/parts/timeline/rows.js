@@ -10,15 +10,13 @@ import { CELL } from "../../../engine/engine.js";
  * @typedef {{depth: number, outer: number[]}} Rows  `outer`: functions of the outermost rows that are one span each
  */
 
-/** Into how many cells the time in sight is parted to see that. */
-export const SURVEY_CELLS = 800;
-/** What is shorter than so many of them, at the ends, is not seen. */
-const EDGE = 2;
+/** What lies in so small a share of the time, at its ends, is not seen. */
+const EDGE = 1 / 400;
 
 /** @param {Cells} cells by depth, then by time @param {Lane} lane @param {Range} see @returns {Rows} */
 export function surveyRows(cells, lane, see) {
   const depth = cells.length ? cells.depth[cells.length - 1] + 1 : 0;
-  const edge = ((see.to - see.from) / SURVEY_CELLS) * EDGE;
+  const edge = (see.to - see.from) * EDGE;
   const [from, to] = [Math.max(see.from, lane.begin) + edge, Math.min(see.to, lane.end) - edge];
   /** @type {number[]} */
   const outer = [];

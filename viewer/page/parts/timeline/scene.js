@@ -3,7 +3,7 @@
 
 import { curvesOf } from "../curves.js";
 import { HEAD, STRIP, STRIPS, depthAt, layStrips, layTracks, onFold } from "./lanes.js";
-import { SURVEY_CELLS, surveyRows } from "./rows.js";
+import { surveyRows } from "./rows.js";
 import { layTasks } from "./tasks.js";
 import { readRange } from "./range.js";
 import { findTurns } from "./turns.js";
@@ -106,14 +106,15 @@ export class Scene {
 
   /** The rows of lanes in the time in sight. @param {number} id @returns {Map<number, import('./rows.js').Rows>} */
   survey(id) {
-    const { session, s } = this.app;
+    const { session } = this.app;
     const { lanes } = this.facts;
     const see = this.inSight;
     const rows = new Map();
     if (lanes.length > MOST_SURVEYED) return rows;
-    const cell = Math.max(1, (see.to - see.from) / SURVEY_CELLS);
+    const cell = Math.max(1, (see.to - see.from) / this.width); // as they are drawn
     lanes.forEach((lane, i) => rows.set(i, surveyRows(session.engine.cells(id, i, see.from, see.to, cell), lane, see)));
-    if (session.blocks.missing(session.whole(s))) this.laidFor.since = session.blocks.version;
+    // Nothing is fetched for this: what is drawn is, and then it is looked at again.
+    if (session.engine.wanted(id).blocks.length) this.laidFor.since = session.blocks.version;
     return rows;
   }
 
