@@ -137,3 +137,17 @@ a.__enter__(); b.__enter__(); a.__exit__(None, None, None); b.__exit__(None, Non
     assert {"/".join(row["path"]): (row["entered"], row["open"]) for row in table["regions"]} == {
         "task": (2, 0), "outer": (3, 0), "job": (1, 0), "a": (1, 0), "a/b": (1, 0)}
     assert not [note for note in table["notes"] if "trace" in note["text"]]
+
+
+def test_a_counter_of_what_is_no_number(python, tmp_path):
+    """Nobody hears of it while nothing is recorded, so nobody does under a recording."""
+    code = ("import fathom\n"
+            "class Bad:\n"
+            "    def __float__(self): raise ZeroDivisionError\n"
+            "for value in None, '3', 1 + 2j, 10 ** 400, Bad(), 7:\n"
+            "    fathom.counter('queue', value)\n"
+            "print('end')\n")
+    for collector in ("--trace", "--calls"):
+        done = run("-c", code, python=python, output=tmp_path / f"{collector}.fathom", collectors=(collector,),
+                          env=dict(os.environ, PYTHONPATH=PACKAGE))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

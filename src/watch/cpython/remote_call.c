@@ -23,9 +23,8 @@ static int no_support(struct fm_error *err)
 {
     return fm_error_set(
         err, FM_UNSUPPORTED,
-        "memory can be recorded in a running process from CPython 3.14 on; in older "
-        "ones by `fathom run --memory` from the start, or by fathom.memory() in the "
-        "code");
+        "nothing can be begun in a running process before CPython 3.14; there `fathom run` with "
+        "the same options records from the start, and fathom.memory() a part of the code");
 }
 
 static int read_offsets(struct fm_remote_call *call, uint64_t *ret_enabled, struct fm_error *err)
@@ -94,7 +93,7 @@ int fm_remote_call_find(struct fm_remote_call *call, const struct fm_remote *rem
             err, FM_REMOTE_OFF,
             "remote debugging is switched off in process %d, so nothing can be begun in it "
             "(PYTHON_DISABLE_REMOTE_DEBUG, -X disable-remote-debug, or how it was built): "
-            "`fathom run --memory` records from the start",
+            "`fathom run` with the same options records from the start",
             (int)remote->pid);
     return 0;
 }

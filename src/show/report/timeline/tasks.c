@@ -209,7 +209,8 @@ int fm_report_tasks(const struct fm_report *r, struct fm_error *err)
     if (status == 0) {
         fm_report_header(r);
         if (!found.lives.list.len) {
-            fputs("no tasks of asyncio in this time\n", r->out);
+            fputs("no tasks of asyncio in this time (they are recorded from Python 3.12 on)\n",
+                  r->out);
         } else {
             put_groups(r, &found);
             fputc('\n', r->out);

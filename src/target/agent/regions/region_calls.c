@@ -86,9 +86,12 @@ static PyObject *counter(PyObject *module, PyObject *const *args, Py_ssize_t cou
     if (!name || !fm_regions_recorded)
         return name ? Py_NewRef(Py_None) : NULL;
     double value = PyFloat_AsDouble(args[1]);
-    if (value == -1.0 && PyErr_Occurred())
+    if (value != -1.0 || !PyErr_Occurred())
+        fm_regions_counter(name, value);
+    else if (PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear(); /* what is no number is an error to nobody while nothing records: nor now */
+    else
         return NULL;
-    fm_regions_counter(name, value);
     Py_RETURN_NONE;
 }
 
