@@ -88,6 +88,39 @@ def test_without_paused_it_can_be_stopped(python, tmp_path):
     assert calls["a"] == 2 and "b" not in calls
 
 
+def test_time_that_was_left_out_is_nobodys(python, tmp_path):
+    """Calls that are open when the trace goes on begin then, on every thread."""
+    said, _, _ = run(tmp_path, python, """
+import fathom, threading, time
+clock = time.perf_counter_ns
+ends = threading.Event()
+def wait():
+    while not ends.is_set():
+        time.sleep(0.01)
+def main():
+    global stopped, started
+    fathom.trace_stop()
+    stopped = clock()
+    time.sleep(0.5)
+    started = clock()
+    fathom.trace_start()
+    time.sleep(0.05)
+begun = clock()
+thread = threading.Thread(target=wait)
+thread.start()
+main()
+ended = clock()
+ends.set()
+thread.join()
+print(started - stopped, stopped - begun + ended - started, clock() - begun)
+""", "--no-c-calls")
+    left_out, most, whole = map(int, said.split())
+    output = tmp_path / "o.fathom"
+    assert left_out > 490_000_000 and recordings.one(output, "main")["total_ns"] <= most * 1.01
+    # The other thread is found open at its first event, which may be a sleep later.
+    assert recordings.one(output, "wait")["total_ns"] <= (whole - left_out) * 1.01 + 5_000_000
+
+
 def test_without_a_trace_it_does_nothing(python, tmp_path):
     (tmp_path / "app.py").write_text(CODE)
     done = launch.plain(python, tmp_path / "app.py", env=ENV)

@@ -174,7 +174,8 @@ static bool tell_again(struct fm_collector *c, struct fm_agent_thread *t)
             continue;
         if (w->cursor >= w->end && !next_chunk(c, t))
             return false;
-        put_open(w, w->last, function_of(frame), frame->enter_ticks);
+        /* It began, or was found, then; after a loss readers are beyond that already. */
+        put_open(w, frame->enter_ticks, function_of(frame), frame->enter_ticks);
     }
     w->must_tell = w->must_tell_open = false;
     return w->cursor < w->end || next_chunk(c, t);
