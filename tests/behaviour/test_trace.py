@@ -130,6 +130,22 @@ def test_a_pool(python, tmp_path):
     assert notes(output) == []
 
 
+def test_tasks_without_a_name(python, tmp_path):
+    """Those of asyncio's own Python code have a method for it, which is not called."""
+    code = ("import asyncio\n"
+            "async def child(): await asyncio.sleep(0)\n"
+            "async def main():\n"
+            "    make = lambda loop, coro, **more: asyncio.tasks._PyTask(coro, loop=loop, **more)\n"
+            "    asyncio.get_running_loop().set_task_factory(make)\n"
+            "    await asyncio.gather(*[child() for _ in range(5)])\n"
+            "asyncio.run(main())\n")
+    output = tmp_path / "o.fathom"
+    assert trace("-c", code, python=python, output=output).returncode == 0
+    row = recordings.one(output, "child")
+    assert (row["calls"] - row["resumes"], row["resumes"]) == (5, 5)
+    assert notes(output) == []
+
+
 def test_more_processes_than_descriptors(tmp_path):
     """What ended holds nothing open in the launcher."""
     code = ("import os\n"

@@ -207,7 +207,7 @@ static void take_task(struct fm_trace_pack *pack, struct fm_stream *s, const str
         return;
     }
     if (word->escape == FM_TRACE_TASK_NEW) {
-        task.name = name_of(pack, word, 2);
+        task.name = fm_word_u32(word, 2) ? name_of(pack, word, 2) : 0; /* not every task tells it */
         task.creator = fm_word_u32(word, 4);
         task.created = ticks;
         task.thread = s->thread;
