@@ -44,8 +44,8 @@ def check_tree(path):
     """Nobody has more than its caller, and nothing is damaged."""
     found = recordings.report(path, "--tree", "--min", "0")
     assert not [note for note in found["notes"] if "damaged" in str(note)]
-    for row in found["tree"]:
-        assert row["self_ns"] >= 0 and row["total_ns"] >= 0, row
+    for row in found["tree"]:  # of memory, where too few samples were taken: its rows have no time
+        assert all(row[key] >= 0 for key in row if key.startswith(("self_", "total_"))), row
     return found["tree"]
 
 

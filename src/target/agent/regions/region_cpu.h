@@ -43,9 +43,11 @@ static inline bool fm_region_clock_is_old(const struct fm_region_clock *clock, u
 /* What this thread, whose clock it is, has used by `now`, an instant just past. */
 static inline struct fm_region_cpu fm_region_cpu_at(struct fm_region_clock *clock, uint64_t now)
 {
-    if (fm_region_clock_is_old(clock, now))
-        fm_region_clock_read(clock);
-    return (struct fm_region_cpu){ clock->ns, (int64_t)(now - clock->read_ticks) };
+    if (!fm_region_clock_is_old(clock, now))
+        return (struct fm_region_cpu){ clock->ns, (int64_t)(now - clock->read_ticks) };
+    fm_region_clock_read(
+        clock); /* however long the thread has waited for a processor on its way here */
+    return (struct fm_region_cpu){ clock->ns, 0 };
 }
 
 /* … at an instant from which on something is measured, which is put off by what asking takes. */
