@@ -125,8 +125,8 @@ test("search marks spans in sight, and goes to those beyond", async (t) => {
   assert.equal((await drawn(page)).cursor.begin, f4(1));
 });
 
-test("measuring between two marks, and showing only that time in all views", async (t) => {
-  const page = await open(t, nine(), { hash: "view=timeline&see=0..0.01" });
+/** Measure the second fifth of nine(): from 2 ms to 4 ms. */
+async function measure(page) {
   const [f1] = named((await drawn(page)).boxes, "f1");
   await page.keyboard.down("Shift");
   await page.mouse.move(f1.x + f1.w * 0.2, f1.y + 60);
@@ -134,6 +134,18 @@ test("measuring between two marks, and showing only that time in all views", asy
   await page.mouse.move(f1.x + f1.w * 0.4, f1.y + 60, { steps: 4 });
   await page.mouse.up();
   await page.keyboard.up("Shift");
+}
+
+test("Enter shows only the time that was measured", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&see=0..0.01" });
+  await measure(page);
+  await page.keyboard.press("Enter");
+  assert.match((await state(page)).at, /^0\.00[12]\d*\.\.0\.00[34]\d*$/);
+});
+
+test("measuring between two marks, and showing only that time in all views", async (t) => {
+  const page = await open(t, nine(), { hash: "view=timeline&see=0..0.01" });
+  await measure(page);
   const { measured, bar } = await drawn(page);
   assert.ok(Math.abs(measured.from - 2 * MS) < 20 * US && Math.abs(measured.to - 4 * MS) < 20 * US);
   assert.match(bar, /2\.0\d ms|1\.9\d ms/);

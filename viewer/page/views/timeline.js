@@ -395,7 +395,8 @@ export class TimelineView {
     const ways = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "out", ArrowDown: "in" };
     const way = /** @type {Record<string, string>} */ (ways)[event.key];
     if (event.key === "Enter") {
-      if (this.cursor) this.zoomTo(this.cursor);
+      if (this.measured) this.app.showRange(this.measured);
+      else if (this.cursor) this.zoomTo(this.cursor);
       else this.setCursor(stepCell(scene, null, "in"));
     } else if (way && this.cursor && !event.shiftKey) this.setCursor(stepCell(scene, this.cursor, way));
     else if (way) this.pan({ left: 80, right: -80, in: 0, out: 0 }[way] ?? 0, { in: -60, out: 60 }[way] ?? 0);
