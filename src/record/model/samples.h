@@ -18,6 +18,9 @@
 #include "base/vec.h"
 #include "record/model/states.h"
 
+/* How the thread is called that stands for the asyncio tasks of another, whose name follows. */
+#define FM_TASKS_THREAD "asyncio tasks of "
+
 /* An expression that was executing. */
 struct fm_spot {
     uint32_t process, func;

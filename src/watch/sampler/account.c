@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/model/samples.h"
 #include "watch/sampler/threads.h"
 
 #define OTHERS "other threads"
@@ -119,7 +120,7 @@ struct folding {
 static void name_kind(const struct fm_account_thread *th, char *into, size_t cap)
 {
     const char *name = th->name;
-    size_t len = (size_t)snprintf(into, cap, "%s", th->tasks ? "asyncio tasks of " : "");
+    size_t len = (size_t)snprintf(into, cap, "%s", th->tasks ? FM_TASKS_THREAD : "");
     while (*name && len + sizeof "…" < cap) {
         size_t digits = strspn(name, "0123456789");
         if (!digits) {

@@ -82,7 +82,7 @@ static uint32_t thread_of(struct gather *g, uint32_t place)
         snprintf(name, sizeof name, "%s × %u, ended", own, th->folded);
         own = name;
     } else if (th->tasks) {
-        snprintf(name, sizeof name, "asyncio tasks of %s", *own ? own : "?");
+        snprintf(name, sizeof name, FM_TASKS_THREAD "%s", *own ? own : "?");
         own = name;
     }
     struct fm_thread thread = { .process = g->process,

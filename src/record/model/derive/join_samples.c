@@ -94,10 +94,9 @@ static bool is_taken(const struct sample_join *u, size_t before, uint32_t thread
 static uint32_t find_main(const struct sample_join *u, const struct fm_thread *sampled,
                           uint32_t process)
 {
-    static const char tasks[] = "asyncio tasks of "; /* a thread with the same id */
     const char *name = fm_profile_text(u->from, sampled->name);
     if (sampled->tid != u->into->processes.data[process].pid ||
-        strncmp(name, tasks, sizeof tasks - 1) == 0)
+        strncmp(name, FM_TASKS_THREAD, strlen(FM_TASKS_THREAD)) == 0) /* it has the same id */
         return FM_NONE;
     for (uint32_t k = 0; k < u->into->threads.len; k++)
         if (u->into->threads.data[k].process == process &&

@@ -20,7 +20,7 @@ struct task_group {
 struct tasks_report {
     struct fm_task_lives lives; /* by coroutine, longest first */
     FM_VEC(struct task_group) groups;
-    FM_VEC(uint32_t) longest; /* in the list, of all */
+    FM_VEC(const struct fm_task_life *) longest; /* of all */
 };
 
 /* ---- finding ---- */
@@ -85,28 +85,24 @@ static void group(struct tasks_report *found)
         qsort(found->groups.data, found->groups.len, sizeof *found->groups.data, by_number);
 }
 
-/* The longest of all: the groups are in that order already, so the longest of those that come first. */
+static int by_length(const void *a, const void *b)
+{
+    const struct fm_task_life *x = *(const struct fm_task_life *const *)a;
+    const struct fm_task_life *y = *(const struct fm_task_life *const *)b;
+    if (took_ns(x) != took_ns(y))
+        return took_ns(x) > took_ns(y) ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
 static void choose_longest(const struct fm_report *r, struct tasks_report *found)
 {
     size_t most =
         r->rows_max < 0 || r->rows_max > (int)MOST_TASKS ? MOST_TASKS : (size_t)r->rows_max;
-    size_t *taken = fm_calloc(found->groups.len + 1, sizeof *taken);
-    while (found->longest.len < most) {
-        size_t best = SIZE_MAX;
-        for (size_t i = 0; i < found->groups.len; i++) {
-            const struct task_group *g = &found->groups.data[i];
-            if (taken[i] < g->count &&
-                (best == SIZE_MAX ||
-                 took_ns(&found->lives.list.data[g->first + taken[i]]) >
-                     took_ns(
-                         &found->lives.list.data[found->groups.data[best].first + taken[best]])))
-                best = i;
-        }
-        if (best == SIZE_MAX)
-            break;
-        fm_vec_push(&found->longest, (uint32_t)(found->groups.data[best].first + taken[best]++));
-    }
-    free(taken);
+    for (size_t i = 0; i < found->lives.list.len; i++)
+        fm_vec_push(&found->longest, &found->lives.list.data[i]);
+    if (found->longest.len)
+        qsort(found->longest.data, found->longest.len, sizeof *found->longest.data, by_length);
+    found->longest.len = found->longest.len < most ? found->longest.len : most;
 }
 
 static int find(const struct fm_report *r, struct tasks_report *found, struct fm_error *err)
@@ -187,7 +183,7 @@ static void put_longest(const struct fm_report *r, const struct tasks_report *fo
     fm_table_column(&t, "ended", FM_TABLE_LEFT);
     fm_table_column(&t, "task · coroutine", FM_TABLE_FLEXIBLE);
     for (size_t i = 0; i < found->longest.len; i++) {
-        const struct fm_task_life *life = &found->lives.list.data[found->longest.data[i]];
+        const struct fm_task_life *life = found->longest.data[i];
         put_time(&t, FM_COLOR_BOLD, took_ns(life));
         snprintf(text, sizeof text, "%.6f s", (double)life->begin_ns / 1e9);
         fm_table_cell(&t, FM_COLOR_NONE, text);
@@ -256,7 +252,7 @@ int fm_report_tasks_json(const struct fm_report *r, struct fm_error *err)
     for (size_t i = 0; i < found.longest.len; i++) {
         if (i)
             fm_buffer_add_char(&out, ',');
-        add_life(&out, r, &found.lives.list.data[found.longest.data[i]]);
+        add_life(&out, r, found.longest.data[i]);
     }
     fm_buffer_add_text(&out, "]}\n");
     if (status == 0)
@@ -271,7 +267,7 @@ int fm_report_tasks_csv(const struct fm_report *r, struct fm_error *err)
     int status = find(r, &found, err);
     fputs("task,number,steps,begin_s,took_s,ran_s,longest_step_s,function,file,line\n", r->out);
     for (size_t i = 0; i < found.longest.len && status == 0; i++) {
-        const struct fm_task_life *life = &found.lives.list.data[found.longest.data[i]];
+        const struct fm_task_life *life = found.longest.data[i];
         fm_csv_put_text(r, fm_profile_text(r->p, life->task.name));
         fprintf(r->out, ",%u,%llu", life->task.number, (unsigned long long)life->steps);
         fm_csv_put_seconds(r, (int64_t)life->begin_ns);

@@ -58,6 +58,25 @@ static int compare_cells(const void *a, const void *b)
     return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
+bool fm_cell_builder_take(void *builder, const struct fm_lane_event *event)
+{
+    const struct fm_time_span *span = &event->span;
+    if (!event->ends)
+        return true;
+    struct fm_cell cell = { .begin_ns = span->begin_ns,
+                            .end_ns = span->end_ns,
+                            .func = span->func,
+                            .depth = span->depth,
+                            .longest_ns = span->end_ns - span->begin_ns,
+                            .spans = 1,
+                            .flags = FM_CELL_EXACT,
+                            .state = span->state };
+    if (span->flags & FM_SPAN_UNWOUND)
+        cell.flags |= FM_CELL_ERROR;
+    fm_cell_builder_add(builder, &cell, cell.longest_ns);
+    return true;
+}
+
 void fm_cell_builder_end(struct fm_cell_builder *b)
 {
     for (size_t depth = 0; depth < b->open.len; depth++)

@@ -160,6 +160,8 @@ struct fm_cell_builder {
 };
 void fm_cell_builder_add(struct fm_cell_builder *b, const struct fm_cell *cell,
                          uint64_t covered_ns);
+/* … of spans that end, as the walk along a lane tells them (fm_lane_event_fn). */
+bool fm_cell_builder_take(void *builder, const struct fm_lane_event *event);
 /* The rest, and everything by depth and time. */
 void fm_cell_builder_end(struct fm_cell_builder *b);
 

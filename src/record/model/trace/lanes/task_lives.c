@@ -32,11 +32,9 @@ static bool add_life(void *context, const struct fm_traced_task *task)
 {
     struct life_search *s = context;
     uint64_t end_ns = task->done_ns == UINT64_MAX ? fm_timeline_length_ns(s->t) : task->done_ns;
-    struct fm_task_life life = { .task = *task,
-                                 .begin_ns = task->created_ns,
-                                 .end_ns = end_ns,
-                                 .func = FM_NONE,
-                                 .lane = task->lane };
+    struct fm_task_life life = {
+        .task = *task, .begin_ns = task->created_ns, .end_ns = end_ns, .func = FM_NONE
+    };
     *fm_map_at(&s->known, fm_map_pair(task->process, task->number), 0, NULL) =
         (uint32_t)s->lives->list.len;
     fm_vec_push(&s->lives->list, life);
@@ -54,11 +52,8 @@ static bool add_step(void *context, const struct fm_mark *mark)
         return true;
     struct fm_task_life *life = &s->lives->list.data[*at];
     uint64_t ns = mark->end_ns - mark->begin_ns;
-    if (!life->steps) {
-        life->lane = mark->lane;
-        if (!life->begin_ns || life->begin_ns > mark->begin_ns)
-            life->begin_ns = mark->begin_ns; /* nobody saw it being made */
-    }
+    if (!life->steps && (!life->begin_ns || life->begin_ns > mark->begin_ns))
+        life->begin_ns = mark->begin_ns; /* nobody saw it being made */
     life->end_ns = life->end_ns > mark->end_ns ? life->end_ns : mark->end_ns;
     life->steps++;
     life->ran_ns += ns;
@@ -66,8 +61,7 @@ static bool add_step(void *context, const struct fm_mark *mark)
         life->longest_step_ns = ns;
         life->longest_step_at_ns = mark->begin_ns;
     }
-    if (life->func == FM_NONE)
-        fm_vec_push(&s->steps, ((struct task_step){ mark->begin_ns, *at, mark->lane }));
+    fm_vec_push(&s->steps, ((struct task_step){ mark->begin_ns, *at, mark->lane }));
     return true;
 }
 

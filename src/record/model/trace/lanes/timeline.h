@@ -203,7 +203,6 @@ struct fm_task_life {
     struct fm_traced_task task;
     uint64_t begin_ns, end_ns; /* made, or its first step; done, or the end of the timeline */
     uint32_t func;             /* the coroutine; FM_NONE: it never ran, or was not seen */
-    uint32_t lane;             /* of its first step */
     uint64_t steps, ran_ns;
     uint64_t longest_step_ns, longest_step_at_ns;
 };

@@ -7,28 +7,6 @@
 
 #define FEW_EVENTS 150000u /* are read within a few milliseconds */
 
-/* ---- from events ---- */
-
-static bool add_span(void *context, const struct fm_lane_event *event)
-{
-    const struct fm_time_span *span = &event->span;
-    if (!event->ends)
-        return true;
-    struct fm_cell cell = { .begin_ns = span->begin_ns,
-                            .end_ns = span->end_ns,
-                            .func = span->func,
-                            .depth = span->depth,
-                            .longest_ns = span->end_ns - span->begin_ns,
-                            .spans = 1,
-                            .covered = 255,
-                            .flags = FM_CELL_EXACT,
-                            .state = span->state };
-    if (span->flags & FM_SPAN_UNWOUND)
-        cell.flags |= FM_CELL_ERROR;
-    fm_cell_builder_add(context, &cell, cell.longest_ns);
-    return true;
-}
-
 /* ---- from a level ---- */
 
 struct level_read {
@@ -139,7 +117,7 @@ int fm_traced_cells(struct fm_timeline *t, size_t lane, uint64_t from_ns, uint64
     bool leveled = traced->levels.list.len;
     if (wanted && (!leveled || fm_timeline_events_here(t, traced, read.from, read.to))) {
         t->only_ends = true;
-        status = fm_traced_ops.events(t, lane, from_ns, to_ns, add_span, &b, err);
+        status = fm_traced_ops.events(t, lane, from_ns, to_ns, fm_cell_builder_take, &b, err);
         t->only_ends = false;
     } else {
         read.level = read.level ? read.level : 1; /* the finest, until there is more */
