@@ -160,6 +160,96 @@ def test_a_stretch_has_what_was_open_in_it(traced):
     assert "\nonly 0.000 s to " in text
 
 
+def test_who_was_there_in_a_stretch(traced):
+    """The wall time of threads and processes is that of the stretch: all of it where they were there all along."""
+    [call] = slowest(traced, "second")["slowest"]
+    words = ("--from", f"{call['begin_ns'] / 1e9:.9f}s", "--to", f"{call['end_ns'] / 1e9:.9f}s")
+    whole = {row["name"]: row for row in recordings.report(traced, "--threads")["threads"]}
+    part = {row["name"]: row for row in recordings.report(traced, "--threads", *words)["threads"]}
+    assert part["MainThread"]["wall_ns"] == call["ns"] < whole["MainThread"]["wall_ns"]
+    assert 0 <= part["other"]["wall_ns"] <= call["ns"]
+    [process] = recordings.report(traced, "--processes", *words)["processes"]
+    assert process["wall_ns"] == call["ns"]
+    rows = list(csv.DictReader(io.StringIO(launch.fathom("report", traced, "--threads", "--csv", *words).stdout)))
+    assert {row["name"]: round(float(row["wall_s"]) * 1e9) for row in rows} == {name: row["wall_ns"] for name, row in part.items()}
+    length = recordings.report(traced, "--timeline")["timeline"]["length_ns"]
+    both = [recordings.report(traced, "--threads", *cut)["threads"] for cut in (("--to", "50%"), ("--from", "50%"))]
+    for half in zip(*both):
+        assert sum(row["wall_ns"] for row in half) <= min(length, whole[half[0]["name"]]["wall_ns"])
+
+
+TURNS = """
+import json, threading, time
+
+away = {}
+ping, pong = threading.Semaphore(0), threading.Semaphore(1)
+
+def plays(mine, other):
+    for _ in range(50):
+        mine.acquire()
+        other.release()
+
+def nothing():
+    pass
+
+def spins():
+    begin, cpu = time.perf_counter_ns(), time.thread_time_ns()
+    while time.perf_counter_ns() - begin < 300_000_000:
+        nothing()
+    away[threading.current_thread().name] = time.perf_counter_ns() - begin - (time.thread_time_ns() - cpu)
+
+for names, work in ((("ping", "pong"), [(plays, (ping, pong)), (plays, (pong, ping))]), (("one", "two"), [(spins, ())] * 2)):
+    threads = [threading.Thread(target=f, args=args, name=name) for name, (f, args) in zip(names, work)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(json.dumps(away))
+"""
+
+
+@pytest.mark.parametrize("version", pythons.interpreters())
+def test_turns_of_the_interpreter(tmp_path, version):
+    """Who waits for a lock waits in a call of C, and gets the interpreter each time; who computes beside another waits for it, by
+    no more than the time in which it was not on a processor, as it measures itself."""
+    path = tmp_path / "o.fathom"
+    done = launch.run("-c", TURNS, output=path, collectors=("--trace",), python=pythons.interpreters()[version])
+    assert (done.returncode, done.stderr) == (0, "")
+    away = json.loads(done.stdout)
+    found = recordings.report(path, "--gil")
+    rows = {row["name"]: row for row in found["threads"]}
+    assert rows.keys() == {"MainThread", "ping", "pong", "one", "two"} and all(row["known"] for row in rows.values())
+    most = [row["most_ns"] for row in found["threads"]]
+    assert most == sorted(most, reverse=True)
+    for name in ("ping", "pong"):
+        assert rows[name]["turns"] >= 49
+    for name in ("one", "two"):
+        row = rows[name]
+        assert row["turns"] >= row["waits"] > 0 and 0 < row["least_ns"] <= row["most_ns"] <= 400_000_000 + away[name]
+        assert row["least_ns"] <= away[name] * 1.05 and row["longest_ns"] <= row["most_ns"]
+    text = launch.fathom("report", path, "--gil", "--csv").stdout
+    table = {row["name"]: row for row in csv.DictReader(io.StringIO(text))}
+    assert {name: round(float(row["most_s"]) * 1e9) for name, row in table.items()} == {name: row["most_ns"] for name, row in rows.items()}
+    lines = launch.fathom("report", path, "--gil").stdout.splitlines()
+    assert sum(line.endswith(tuple(rows)) for line in lines) == 5
+    # Before the wait was over it was none.
+    longest = max((rows["one"], rows["two"]), key=lambda row: row["longest_ns"])
+    until = (longest["longest_at_ns"] + longest["longest_ns"] / 2) / 1e9
+    early = {row["name"]: row for row in recordings.report(path, "--gil", "--to", f"{until:.9f}s")["threads"]}
+    assert early[longest["name"]]["waits"] < longest["waits"]
+    only = recordings.report(path, "--gil", "--thread", str(rows["one"]["thread"]))["threads"]
+    assert [row["name"] for row in only] == ["one"]
+
+
+def test_turns_without_calls_of_c(tmp_path):
+    path = tmp_path / "o.fathom"
+    done = launch.run("-c", "pass", output=path, collectors=("--trace", "--no-c-calls"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "nothing is known of processes without C calls" in launch.fathom("report", path, "--gil").stdout
+    [row] = recordings.report(path, "--gil")["threads"]
+    assert (row["known"], row["turns"]) == (False, 0)
+
+
 ALIKE = """
 import time
 

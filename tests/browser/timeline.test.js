@@ -282,6 +282,17 @@ test("code that stands still while another thread has the interpreter waits for 
   assert.deepEqual([once.idle, once.taken, once.after, once.before, once.depth], [7.6 * MS, 8 * MS, 8 * MS, 8.1 * MS, 0]);
 });
 
+test("what threads waited for the interpreter, in the range that is chosen", async (t) => {
+  // That of the test above, f2 from 6.21 to 6.6 ms with events of the other until 6.599, and before it f3, which has no event from
+  // 6.2, where the range begins, to 6.21: the other has some from 6.2 to 6.209.
+  const page = await open(t, nine(), { hash: "view=run&at=0.0062..0.0066005" });
+  const row = page.locator('table[aria-label="Waiting for the GIL"] tbody tr').first();
+  assert.match(await row.innerText(), /^MainThread 1000\s+2\s+2\s+398 µs\s+400 µs\s+390 µs\s+6\.21\d* ms$/);
+  await row.locator("a").click();
+  const { see } = await drawn(page);
+  assert.ok(see.from < 6.21 * MS && see.to > 6.6 * MS && see.to - see.from < MS, JSON.stringify(see));
+});
+
 test("who waits in a call of C does not wait for the interpreter", async (t) => {
   const file = record("turns", "--trace", newPython(), join(here, "programs/turns.py"));
   const page = await open(t, file, { hash: "view=timeline" });

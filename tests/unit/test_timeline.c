@@ -894,6 +894,23 @@ static bool keep_handover(void *context, const struct fm_handover *handover)
     return true;
 }
 
+static void check_waits(const struct stage *s, uint64_t from, uint64_t to, size_t lane,
+                        struct fm_gil_wait want)
+{
+    struct fm_gil_waits waits = { 0 };
+    assert_int_equal(fm_timeline_gil_waits(s->t, from, to, &waits, NULL), 0);
+    const struct fm_gil_wait *found = &waits.list.data[lane];
+    assert_int_equal(waits.list.len, 2);
+    assert_int_equal(found->known, want.known);
+    assert_int_equal(found->turns, want.turns);
+    assert_int_equal(found->waits, want.waits);
+    assert_int_equal(found->least_ns, want.least_ns);
+    assert_int_equal(found->most_ns, want.most_ns);
+    assert_int_equal(found->longest_ns, want.longest_ns);
+    assert_int_equal(found->longest_at_ns, want.longest_at_ns);
+    fm_vec_release(&waits.list);
+}
+
 /* Thread 1 has events at 0, 10, 60, 70, thread 2 at 20, 30, 50: the lock goes over between 10 and 20, and back
  * between 50 and 60. */
 static void test_handovers(void **state)
@@ -916,6 +933,7 @@ static void test_handovers(void **state)
     words_hand_over(one);
     words_hand_over(two);
     stage_end(&s, 0);
+    s.p->processes.data[0].c_calls = true;
     assert_int_equal(fm_timeline_handovers(s.t, 0, 0, UINT64_MAX, keep_handover, &h, NULL), 0);
     assert_int_equal(h.list.len, 2);
     assert_int_equal(h.list.data[0].from_lane, 0);
@@ -929,7 +947,54 @@ static void test_handovers(void **state)
     assert_int_equal(h.list.data[1].before_ns, 60);
     assert_int_equal(h.list.data[1].idle_since_ns, 10);
     assert_int_equal(h.list.data[1].taken_ns, 20);
+    assert_int_equal(h.list.data[0].func, FM_NONE); /* it had not begun */
+    assert_int_equal(s.p->functions.data[h.list.data[1].func].line, 2);
+    assert_int_equal(h.list.data[1].depth, 1);
     fm_vec_release(&h.list);
+    check_waits(&s, 0, UINT64_MAX, 0, (struct fm_gil_wait){ true, 1, 1, 50 - 20, 60 - 10, 50, 10 });
+    check_waits(&s, 0, UINT64_MAX, 1, (struct fm_gil_wait){ .known = true, .turns = 1 });
+    /* From 25 on: what lies before is not of it, and 30 is the first that is known of the other. */
+    check_waits(&s, 25, UINT64_MAX, 0,
+                (struct fm_gil_wait){ true, 1, 1, 50 - 30, 60 - 25, 35, 25 });
+    check_waits(&s, 0, 60, 0, (struct fm_gil_wait){ .known = true });
+    s.p->processes.data[0].c_calls = false;
+    check_waits(&s, 0, UINT64_MAX, 0, (struct fm_gil_wait){ 0 });
+    free(one);
+    free(two);
+    stage_free(&s);
+}
+
+/* Two threads, in turns: at 0 µs the first calls f2 from f1, at 1 it returns, at 2 the other calls f4 from f3, at 3
+ * that returns, and so on. Whoever gets a turn had its last event 3 µs before, and 1 µs lies between the two of the
+ * other. So many that they do not fit into one piece. */
+static void test_many_handovers(void **state)
+{
+    (void)state;
+    const uint64_t turns = 350000;
+    struct stage s;
+    stage_begin(&s);
+    struct trace_words *one = writer(&s, 1), *two = writer(&s, 2);
+    words_begin(one, T0 - 1000);
+    words_call(one, T0 - 1000, 1);
+    words_begin(two, T0 - 900);
+    words_call(two, T0 - 900, 3);
+    for (uint64_t i = 0; i < turns; i++) {
+        words_call(one, T0 + 4000 * i, 2);
+        words_return(one, T0 + 4000 * i + 1000);
+        words_call(two, T0 + 4000 * i + 2000, 4);
+        words_return(two, T0 + 4000 * i + 3000);
+    }
+    words_hand_over(one);
+    words_hand_over(two);
+    stage_end(&s, 0);
+    s.p->processes.data[0].c_calls = true;
+    /* The first turn of each is another: at −1 µs and −0.9 µs both began. */
+    check_waits(&s, 0, UINT64_MAX, 0,
+                (struct fm_gil_wait){ true, turns, turns, 1000 * (turns - 1),
+                                      3000 * (turns - 1) + 1000, 3000, 1000 + 1000 });
+    check_waits(&s, 0, UINT64_MAX, 1,
+                (struct fm_gil_wait){ true, turns + 1, turns, 1000 * turns,
+                                      3000 * (turns - 1) + 2900, 3000, 1000 + 3000 });
     free(one);
     free(two);
     stage_free(&s);
@@ -1037,16 +1102,17 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handovers),    cmocka_unit_test(test_flows),
-        cmocka_unit_test(test_damage),       cmocka_unit_test(test_ranges_add_up),
-        cmocka_unit_test(test_build),        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_loss),         cmocka_unit_test(test_loss_within),
-        cmocka_unit_test(test_loss_at_last), cmocka_unit_test(test_last_instant),
-        cmocka_unit_test(test_tail),         cmocka_unit_test(test_clocks_of_runs),
-        cmocka_unit_test(test_durations),    cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_reopen),       cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_generator),    cmocka_unit_test(test_random_spans),
-        cmocka_unit_test(test_random_cells), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_handovers),      cmocka_unit_test(test_many_handovers),
+        cmocka_unit_test(test_flows),          cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_ranges_add_up),  cmocka_unit_test(test_build),
+        cmocka_unit_test(test_marks),          cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_loss_within),    cmocka_unit_test(test_loss_at_last),
+        cmocka_unit_test(test_last_instant),   cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_clocks_of_runs), cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_groups),         cmocka_unit_test(test_reopen),
+        cmocka_unit_test(test_calls),          cmocka_unit_test(test_generator),
+        cmocka_unit_test(test_random_spans),   cmocka_unit_test(test_random_cells),
+        cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

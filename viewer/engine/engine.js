@@ -79,7 +79,8 @@ const sourceStates = ["file", "generated", "changed", "none"];
  * @typedef {{ process: number, lane: number, number: number, name: string, creator: number, created: number,
  *   done: number }} TimelineTask
  * @typedef {{ fromLane: number, toLane: number, from: number, to: number }} TimelineFlow
- * @typedef {{ lane: number, other: number, idle: number, taken: number, after: number, before: number }} TimelineTurn
+ * @typedef {{ lane: number, other: number, depth: number, idle: number, taken: number, after: number, before: number }} TimelineTurn
+ * @typedef {{ known: boolean, turns: number, waits: number, least: number, most: number, longest: number, longestAt: number }} GilWaits
  * @typedef {{ trace: number, block: number, at: number, bytes: number }} WantedBlock
  * @typedef {{ begin: number, end: number, func: number, depth: number, flags: number, lane: number }} TimeSpan
  * @typedef {{ func: number, self: number, usualSelf: number, times: number, usualTimes: number }} CallDifference
@@ -314,15 +315,24 @@ export class Engine {
     return { tasks, more: !!scalars[0], flows };
   }
 
-  /** When threads of a process were silent while another had the interpreter: of `lane` the last event before and the next one,
-   * of others the first and the last in between, the last by `other`. At most 4,000,000 events can be looked at.
+  /** When Python code of a process stood still while another thread had the interpreter: of `lane` the last event before and the
+   * next one, of others the first and the last in between, the last by `other`.
    * @param {number} recording @param {number} process @param {number} from @param {number} to @param {number} least ns
    * @returns {TimelineTurn[]} */
   turns(recording, process, from, to, least) {
     this.run("engine_timeline_turns", recording, process, from, to, least);
-    const { length, columns } = this.result(0), [lane, other, idle, taken, after, before] = columns;
-    return Array.from({ length }, (_, i) => ({ lane: lane[i], other: other[i], idle: idle[i], taken: taken[i],
-      after: after[i], before: before[i] }));
+    const { length, columns } = this.result(0), [lane, other, depth, idle, taken, after, before] = columns;
+    return Array.from({ length }, (_, i) => ({ lane: lane[i], other: other[i], depth: depth[i], idle: idle[i],
+      taken: taken[i], after: after[i], before: before[i] }));
+  }
+
+  /** How often and how long each traced lane waited for the interpreter between two instants, in all.
+   * @param {number} recording @param {number} from @param {number} to @returns {GilWaits[]} by lane */
+  waits(recording, from, to) {
+    this.run("engine_timeline_waits", recording, from, to);
+    const { length, columns } = this.result(0), [known, turns, waits, least, most, longest, at] = columns;
+    return Array.from({ length }, (_, i) => ({ known: !!known[i], turns: turns[i], waits: waits[i], least: least[i],
+      most: most[i], longest: longest[i], longestAt: at[i] }));
   }
 
   /**

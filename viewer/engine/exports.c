@@ -141,6 +141,12 @@ EXPORT(engine_timeline_tasks) int engine_timeline_tasks(int recording)
     return fm_engine_timeline_tasks(the_engine(), recording);
 }
 
+EXPORT(engine_timeline_waits)
+int engine_timeline_waits(int recording, double from_ns, double to_ns)
+{
+    return fm_engine_timeline_waits(the_engine(), recording, from_ns, to_ns);
+}
+
 EXPORT(engine_timeline_turns)
 int engine_timeline_turns(int recording, uint32_t process, double from_ns, double to_ns,
                           double least_ns)

@@ -34,11 +34,16 @@ int fm_engine_timeline_values(struct fm_engine *e, int recording, uint32_t lane,
  * Processes made by others in results[1]: lane and lane, when and when. timeline_tasks.c */
 int fm_engine_timeline_tasks(struct fm_engine *e, int recording);
 
-/* When a thread of a process was silent for at least `least_ns` while another had the interpreter, as far as
- * events between two instants tell. Columns: lane, lane that had the interpreter last, last event before, first
- * event of another, last event of another, its next event. Scalar: 1 if there are more. timeline_turns.c */
+/* When Python code of a process stood still for at least `least_ns` while another thread had the interpreter, as
+ * far as events between two instants tell. Columns: lane, lane that had the interpreter last, depth of the code,
+ * last event before, first event of another, last event of another, its next event. Scalar: 1 if there are more.
+ * timeline_turns.c */
 int fm_engine_timeline_turns(struct fm_engine *e, int recording, uint32_t process, double from_ns,
                              double to_ns, double least_ns);
+
+/* What threads waited for the interpreter between two instants, a row for each traced lane. Columns: is it
+ * known, turns, waits, ns at least, at most, of the longest, and since when that. timeline_turns.c */
+int fm_engine_timeline_waits(struct fm_engine *e, int recording, double from_ns, double to_ns);
 
 /* Blocks of single calls that were needed and are not here, since this was last asked: trace, block, place,
  * bytes. Scalar: 1 if others were needed that are nowhere. */

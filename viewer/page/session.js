@@ -137,6 +137,14 @@ export class Session {
     );
   }
 
+  /** How long threads waited for the interpreter in what is shown. @param {PageState} s
+   * @returns {import('../engine/engine.js').GilWaits[] | null} */
+  gilWaits(s) {
+    const { id } = this.whole(s);
+    const { from, to } = this.known(s) ?? { from: 0, to: 0 };
+    return this.onceRead(s, `gil ${id} ${from} ${to}`, () => this.engine.waits(id, from, to));
+  }
+
   /** Calls of a function by what they did. @param {PageState} s @param {number} func
    * @returns {import('../engine/engine.js').CallGroups | null} */
   groups(s, func) {

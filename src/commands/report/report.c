@@ -266,6 +266,7 @@ static int print_timeline(const struct fm_report *r, const struct fm_report_opti
         { fm_report_slowest, fm_report_slowest_json, fm_report_slowest_csv },
         { fm_report_alike, fm_report_alike_json, fm_report_alike_csv },
         { fm_report_tasks, fm_report_tasks_json, fm_report_tasks_csv },
+        { fm_report_gil, fm_report_gil_json, fm_report_gil_csv },
     };
     int layout = o->layout == FM_LAYOUT_JSON ? 1 : o->layout == FM_LAYOUT_CSV ? 2 : 0;
     return print[o->part - FM_PART_TIMELINE][layout](r, err);

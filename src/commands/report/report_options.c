@@ -30,6 +30,7 @@ static const char help[] =
     "                        of FUNC alone. Of a traced run\n"
     "      --slowest FUNC    the longest calls of FUNC (a glob), and how long all of them took;\n"
     "                        of a traced run\n"
+    "      --gil             how often and how long threads waited for the interpreter; traced\n"
     "      --from T, --to T  any report of that time alone: 1.5s, 20ms, 50%\n"
     "\n"
     "Where the program was sampled:\n"
@@ -123,6 +124,7 @@ enum {
     OPT_SLOWEST,
     OPT_ALIKE,
     OPT_TASKS,
+    OPT_GIL,
     OPT_FROM,
     OPT_TO,
 };
@@ -174,6 +176,7 @@ static const struct option options[] = {
     { "slowest", required_argument, NULL, OPT_SLOWEST },
     { "alike", required_argument, NULL, OPT_ALIKE },
     { "tasks", optional_argument, NULL, OPT_TASKS },
+    { "gil", no_argument, NULL, OPT_GIL },
     { "from", required_argument, NULL, OPT_FROM },
     { "to", required_argument, NULL, OPT_TO },
     { 0 },
@@ -456,7 +459,7 @@ static void remember(struct fm_report_options *o, int option)
     static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE,    OPT_THREADS,  OPT_PROCESSES,
                                  OPT_SOURCE,  OPT_LINES,   OPT_HOT,     OPT_ANNOTATE, OPT_STATES,
                                  OPT_WAITS,   OPT_SPOTS,   OPT_REGIONS, OPT_TIMELINE, OPT_SLOWEST,
-                                 OPT_ALIKE,   OPT_TASKS };
+                                 OPT_ALIKE,   OPT_TASKS,   OPT_GIL };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
         if (of_lines[i].option == option)
             o->of_lines = of_lines[i].name;
@@ -493,7 +496,8 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
         o->part = FM_PART_REGIONS;
         return 0;
     case OPT_TIMELINE:
-        o->part = FM_PART_TIMELINE;
+    case OPT_GIL:
+        o->part = option == OPT_GIL ? FM_PART_GIL : FM_PART_TIMELINE;
         return 0;
     case OPT_SLOWEST:
     case OPT_ALIKE:

@@ -321,6 +321,7 @@ void fm_report_csv(const struct fm_report *r, enum fm_part part)
     case FM_PART_SLOWEST:
     case FM_PART_ALIKE:
     case FM_PART_TASKS:
+    case FM_PART_GIL:
         break;
     case FM_PART_REGIONS:
         fm_csv_put_regions(r);

@@ -355,6 +355,7 @@ void fm_report_json(const struct fm_report *r, enum fm_part part)
         [FM_PART_SLOWEST] = "",
         [FM_PART_ALIKE] = "",
         [FM_PART_TASKS] = "",
+        [FM_PART_GIL] = "",
         [FM_PART_STATES] = "functions",
         [FM_PART_WAITS] = "waits",
         [FM_PART_SPOTS] = "spots",

@@ -108,6 +108,11 @@ int fm_report_tasks(const struct fm_report *r, struct fm_error *err);
 int fm_report_tasks_json(const struct fm_report *r, struct fm_error *err);
 int fm_report_tasks_csv(const struct fm_report *r, struct fm_error *err);
 
+/* How often and how long threads waited for the interpreter; timeline/gil.c. */
+int fm_report_gil(const struct fm_report *r, struct fm_error *err);
+int fm_report_gil_json(const struct fm_report *r, struct fm_error *err);
+int fm_report_gil_csv(const struct fm_report *r, struct fm_error *err);
+
 /* pstats' own layout, byte for byte. `flat` must have one row per label (fm_pstats_combine). */
 void fm_report_classic(const struct fm_report *r);
 void fm_report_classic_edges(const struct fm_report *r, enum fm_direction direction);
@@ -128,6 +133,7 @@ enum fm_part {
     FM_PART_SLOWEST,
     FM_PART_ALIKE,
     FM_PART_TASKS,
+    FM_PART_GIL,
     FM_PART_STATES,
     FM_PART_WAITS,
     FM_PART_SPOTS,
@@ -148,7 +154,7 @@ static inline bool fm_part_is_of_samples(enum fm_part part)
 
 static inline bool fm_part_is_of_timeline(enum fm_part part)
 {
-    return part >= FM_PART_TIMELINE && part <= FM_PART_TASKS;
+    return part >= FM_PART_TIMELINE && part <= FM_PART_GIL;
 }
 
 void fm_report_json(const struct fm_report *r, enum fm_part part);

@@ -71,13 +71,15 @@ struct fm_collector;
 
 /* Never freed: a record goes from thread to thread. */
 struct fm_agent_thread {
-    struct fm_trace_writer trace; /* in trace mode; see trace/trace.h */
     /* The calls open on the thread. Its own with the GIL; whoever closes all calls of all threads
      * has the GIL and the lock; a thread that forks reads its own with the lock. */
-    struct fm_live_frame *top, *base, *limit; /* limit: one past the last usable frame */
-    uint64_t beyond;                          /* calls on top of the lid; 0: there is no lid */
-    uint32_t stack;                           /* the number of the chunk that base[] lies in */
-    struct fm_line_frame *lines; /* beside base[0…]; NULL unless lines are recorded */
+    struct fm_live_frame *top;
+    struct fm_trace_writer
+        trace; /* in trace mode; see trace/trace.h. Behind `top`: one cache line */
+    struct fm_live_frame *base, *limit; /* limit: one past the last usable frame */
+    uint64_t beyond;                    /* calls on top of the lid; 0: there is no lid */
+    uint32_t stack;                     /* the number of the chunk that base[] lies in */
+    struct fm_line_frame *lines;        /* beside base[0…]; NULL unless lines are recorded */
     size_t lines_cap;
     struct fm_heap_meter *meter; /* of the heap library; NULL: memory of lines is not recorded */
     struct fm_heap_meter last_meter; /* … as it was when the thread ended */

@@ -4,6 +4,7 @@ import { el, fill } from "../parts/dom.js";
 import { formatCount, formatTime, formatShare, formatValue } from "../parts/numbers.js";
 import { visible, shorten } from "../parts/text.js";
 import { plainTable } from "../parts/grid.js";
+import { gilWaits } from "../parts/timeline/waits.js";
 
 /** @typedef {import('../app.js').App} App */
 
@@ -61,6 +62,7 @@ export class RunView {
         this.processes(r),
         el("h2", null, "Threads"),
         this.threads(r),
+        ...gilWaits(this.app),
         el("h2", null, "Facts"),
         el(
           "table.grid",

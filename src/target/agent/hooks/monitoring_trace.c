@@ -58,15 +58,27 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
     return enter_code(self, code, FM_TRACE_CALLED);
 }
 
-static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+static inline PyObject *return_now(PyObject *self, PyObject *const *args)
 {
-    (void)nargs, (void)kwnames;
-    end_followed(args[0]);
     uint64_t now = fm_clock_ticks();
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
     if (__builtin_expect(t && fm_trace_return(t, args[0], now), 1))
         Py_RETURN_NONE;
     return leave_call(self, args[0], now, FM_TRACE_RETURNED, args[2]);
+}
+
+/* Apart, so that the usual case saves no registers. */
+static __attribute__((noinline)) PyObject *return_followed(PyObject *self, PyObject *const *args)
+{
+    end_followed(args[0]);
+    return return_now(self, args);
+}
+
+static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
+{
+    (void)nargs, (void)kwnames;
+    return __builtin_expect(fm_foreign_count, 0) ? return_followed(self, args)
+                                                 : return_now(self, args);
 }
 
 static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)

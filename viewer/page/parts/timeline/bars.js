@@ -103,6 +103,6 @@ export function timelineLegend(app, scene) {
   return [
     ...(stateLegend.length ? stateLegend : app.colors().legend).map((/** @type {[string, string]} */ [color, text]) => item(color, text)),
     ...signs.filter(([kind]) => kinds.has(kind)).map(([, color, text]) => item(color, text)),
-    ...(turnProcesses(scene).length ? [item(c["ink-soft"], "hatched foot of a box: waits for the GIL, if near enough")] : []),
+    ...(turnProcesses(scene.facts.lanes, session.whole(s).summary).length ? [item(c["ink-soft"], "hatched foot of a box: waits for the GIL, if near enough")] : []),
   ];
 }

@@ -2,11 +2,9 @@
 // some. An estimate from both sides: it may have waited since its own last event until its next one, and did not have the
 // interpreter from the first to the last event of others in between, if they kept it between theirs.
 
-import { CELL } from "../../../engine/engine.js";
-
 /**
  * @typedef {import('./scene.js').Scene} Scene
- * @typedef {import('../../../engine/engine.js').TimelineTurn & {depth: number}} Turn  `depth` is that of the code that waited
+ * @typedef {import('../../../engine/engine.js').TimelineTurn} Turn
  */
 
 /** Shorter ones cannot be seen, pixels. */
@@ -16,10 +14,9 @@ const MOST_EVENTS = 300000;
 const COUNT_CELLS = 50;
 
 /** Processes with several traced threads, of which C calls are known: what waits elsewhere is in one.
- * @param {Scene} scene @returns {number[]} */
-export function turnProcesses({ facts, app }) {
-  const { processes } = app.session.whole(app.s).summary;
-  const traced = facts.lanes.filter((lane) => !lane.sampled).map((lane) => lane.process);
+ * @param {import('../../../engine/engine.js').Lane[]} lanes @param {any} summary @returns {number[]} */
+export function turnProcesses(lanes, { processes }) {
+  const traced = lanes.filter((lane) => !lane.sampled).map((lane) => lane.process);
   return [...new Set(traced)].filter((p) => traced.indexOf(p) !== traced.lastIndexOf(p) && processes[p]?.cCalls);
 }
 
@@ -31,12 +28,10 @@ export function findTurns(scene) {
   /** @type {Turn[]} */
   const found = [];
   if (!range) return found;
-  for (const process of turnProcesses(scene)) {
+  for (const process of turnProcesses(scene.facts.lanes, recording.summary)) {
     if (!isNear(scene, process, range)) continue;
-    for (const turn of session.engine.turns(recording.id, process, range.from, range.to, scene.pixel * LEAST)) {
-      const depth = waitingDepth(scene, turn);
-      if (depth >= 0) found.push({ ...turn, depth });
-    }
+    for (const turn of session.engine.turns(recording.id, process, range.from, range.to, scene.pixel * LEAST))
+      if (turn.before >= scene.see.from && turn.idle <= scene.see.to) found.push(turn);
   }
   // Without the events of a thread it would seem to be silent.
   return session.blocks.missing(recording) ? [] : found;
@@ -60,16 +55,4 @@ function isNear({ app, facts }, process, { from, to }) {
     for (const begun of spans) events += 2 * begun;
   }
   return events <= MOST_EVENTS;
-}
-
-/** The depth of the Python code that was innermost for all of that time; -1: there was none, or C code, which may have waited for
- * something else. @param {Scene} scene @param {import('../../../engine/engine.js').TimelineTurn} turn */
-function waitingDepth(scene, { lane, idle, before }) {
-  const cells = scene.cellsOf(lane);
-  const { functions } = scene.app.session;
-  if (!cells || before < scene.see.from || idle > scene.see.to) return -1;
-  for (let i = cells.length - 1; i >= 0; i--)
-    if (cells.flags[i] & CELL.EXACT && cells.begin[i] <= idle && cells.end[i] >= before)
-      return functions[cells.func[i]]?.kind === "python" ? cells.depth[i] : -1;
-  return -1;
 }

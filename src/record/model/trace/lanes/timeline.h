@@ -303,10 +303,33 @@ struct fm_handover {
     uint32_t from_lane, to_lane;
     uint64_t after_ns, before_ns;
     uint64_t idle_since_ns, taken_ns;
+    uint32_t func, depth; /* of the code that was innermost meanwhile, regions aside; or FM_NONE */
 };
+/* Did it wait for the lock? In C code it may have waited for anything. */
+static inline bool fm_handover_is_wait(const struct fm_profile *p,
+                                       const struct fm_handover *handover)
+{
+    return handover->func != FM_NONE &&
+           p->functions.data[handover->func].kind == FM_FUNCTION_PYTHON;
+}
 typedef bool fm_handover_fn(void *context, const struct fm_handover *handover);
 int fm_timeline_handovers(struct fm_timeline *t, uint32_t process, uint64_t from_ns, uint64_t to_ns,
                           fm_handover_fn *each, void *context, struct fm_error *err);
+
+/* How often and how long each traced lane waited for the lock. A wait counts where it ends; what of it lies
+ * before the range is not of it. Known where C calls were recorded: else Python code that waits may be in one. */
+struct fm_gil_wait {
+    bool known;
+    uint64_t turns;                     /* how often it got the lock from another */
+    uint64_t waits;                     /* … while it was in Python code */
+    uint64_t least_ns, most_ns;         /* that it waited then, in all */
+    uint64_t longest_ns, longest_at_ns; /* … at most in one of them, and since when */
+};
+struct fm_gil_waits {
+    FM_VEC(struct fm_gil_wait) list; /* by lane */
+};
+int fm_timeline_gil_waits(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns,
+                          struct fm_gil_waits *into, struct fm_error *err);
 
 /* A process was made by another: from which lane, and when. */
 struct fm_flow {
