@@ -24,7 +24,7 @@ time.sleep(.3)
 held = b"x" * (50 << 20)
 time.sleep(1)
 del held
-time.sleep(.3)
+time.sleep(1)
 """
 
 

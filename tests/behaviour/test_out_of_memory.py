@@ -86,7 +86,7 @@ def test_results_at_every_limit(python, library, tmp_path):
     script, folder = tmp_path / "limits.py", tmp_path / "out"
     script.write_text(PROGRAM)
     folder.mkdir()
-    done = plain(python, script, library, 32768, 4_500_000, folder,
+    done = plain(python, script, library, 32768, 6_000_000, folder,
                  env={**os.environ, "PYTHONPATH": PACKAGE})
     assert done.returncode == 0, done.stderr
     # Some limits were too small, some were not, and some were in between: how many depends on what the C library
