@@ -161,6 +161,30 @@ def test_chrome_in_perfetto(recording, tmp_path):
     assert len(rows) == said
 
 
+VALUES = """
+def add(a, b, *, note="none"):
+    return a + b
+
+for i in range(5):
+    add(i, 10 * i, note='n\u00e9"w')
+"""
+
+
+@pytest.mark.parametrize("ending", ["pftrace", "chrome.json"])
+def test_values_in_perfetto(ending, tmp_path):
+    """What functions were called with and returned (`--args`, `--returns`), as the processor reads it."""
+    script, path = tmp_path / "app.py", tmp_path / "o.fathom"
+    script.write_text(VALUES)
+    assert fathom("run", "-q", "--trace", "--args", "add", "--returns", "add", "-o", path, script).returncode == 0
+    trace, _ = converted(path, tmp_path / f"x.{ending}")
+    rows, = perfetto.ask(trace, "select s.id, key, string_value from slice s join args using (arg_set_id) where name like 'add%'"
+                                " and (key like 'debug.%' or key like 'args.%') order by ts")
+    calls = {}
+    for slice_, key, value in rows:
+        calls.setdefault(slice_, {})[key.split(".", 1)[1]] = value
+    assert list(calls.values()) == [{"a": str(i), "b": str(10 * i), "note": "'n\u00e9\"w'", "return": str(11 * i)} for i in range(5)]
+
+
 @pytest.mark.parametrize("options, keep", [
     (["--min-duration", "20us"], lambda a, b, depth: b - a >= 20_000), (["--max-depth", "9"], lambda a, b, depth: depth < 9),
     (["--min-duration", "3us", "--max-depth", "12"], lambda a, b, depth: b - a >= 3_000 and depth < 12)])
