@@ -55,7 +55,7 @@ static inline void hs_sample(struct fm_buffer *s)
 {
     struct fm_heap_header header = { .magic = FM_HEAP_MAGIC,
                                      .version = FM_HEAP_VERSION,
-                                     .flags = FM_HEAP_PYTHON,
+                                     .flags = FM_HEAP_PYTHON | FM_HEAP_READY,
                                      .pid = 77,
                                      .start_ns = 1000,
                                      .epoch = 5,

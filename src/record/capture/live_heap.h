@@ -40,8 +40,9 @@ enum fm_heap_flags {
     FM_HEAP_ENDED = 4,     /* the process said that it ends */
     FM_HEAP_NO_TYPES = 16, /* types were asked for, and this Python does not tell them */
     FM_HEAP_TYPES_END =
-        8,             /* the program took the place of who told types: later ones are not known */
-    FM_HEAP_LATE = 32, /* began while the program ran: what was there before is not known */
+        8,              /* the program took the place of who told types: later ones are not known */
+    FM_HEAP_LATE = 32,  /* began while the program ran: what was there before is not known */
+    FM_HEAP_READY = 64, /* what the process had when it began is told: a child tells that last */
 };
 
 /* Who allocated, for the table of kinds; the order is that of the counters below. */

@@ -174,6 +174,7 @@ static void begin_child(void)
         if (begin_inherited()) {
             fm_threads_reset();
             fm_stretch_forget();
+            fm_heap_store_ready();
             fm_heap.here[FM_HEAP_OPEN] = fm_heap.here[FM_HEAP_HERE] = 1;
         }
     }

@@ -84,6 +84,7 @@ void fm_start_begin(const char *mode, bool late)
             fm_pools_init();
     }
     fm_heap.header->flags |= late ? FM_HEAP_LATE : 0;
+    fm_heap_store_ready();
     fm_threads_init();
     fm_fork_init();
     if (gil && !late)

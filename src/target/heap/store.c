@@ -322,6 +322,11 @@ int fm_heap_store_open(void)
     return fm_heap.header ? 0 : -1;
 }
 
+void fm_heap_store_ready(void)
+{
+    __atomic_or_fetch(&fm_heap.header->flags, FM_HEAP_READY, __ATOMIC_RELEASE);
+}
+
 /* The arrays of accounts begin where new ones will be. */
 static void begin_behind(int array, uint64_t count, size_t record_bytes)
 {

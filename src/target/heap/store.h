@@ -23,6 +23,9 @@ int fm_heap_store_open(void);
  * all else begins anew. */
 int fm_heap_store_reopen(void);
 
+/* From now on a reader may believe what it finds. */
+void fm_heap_store_ready(void);
+
 /* Give all of its memory back; the files stay. While nothing is recorded. */
 void fm_heap_store_close(void);
 

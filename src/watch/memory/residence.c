@@ -96,14 +96,21 @@ static void sort_spans(struct residence_reading *g)
     g->spans.len = kept;
 }
 
-/* False: there is no such store, or it has estimates only. */
+/* Not before a child of fork has told what it was born with, which would all seem to be free; nor once
+ * the process may be another program, of which nothing is told there. */
+static bool is_told(const struct fm_heap_header *h)
+{
+    return h->flags & FM_HEAP_READY && h->left != FM_HEAP_EXECUTES;
+}
+
+/* False: there is no such store, it tells nothing of what is there now, or it has estimates only. */
 static bool read_store(struct residence_reading *g, const int stores[2])
 {
     if (!read_whole(stores[0], &g->h, sizeof g->h, 0) &&
         !read_whole(stores[1], &g->h, sizeof g->h, 0))
         return false;
     if (memcmp(g->h.magic, FM_HEAP_MAGIC, sizeof g->h.magic) != 0 ||
-        g->h.version != FM_HEAP_VERSION || g->h.sample_bytes)
+        g->h.version != FM_HEAP_VERSION || g->h.sample_bytes || !is_told(&g->h))
         return false;
     for (uint32_t i = 0; i < g->h.piece_count && i < FM_HEAP_PIECES; i++)
         if (g->h.pieces[i].array == FM_HEAP_RANGES && g->h.pieces[i].file < 2)

@@ -128,7 +128,7 @@ static bool read_header(struct fm_slicer *s, int store)
     struct fm_heap_header *h = &s->header;
     if (pread(store, h, sizeof *h, 0) != (ssize_t)sizeof *h ||
         memcmp(h->magic, FM_HEAP_MAGIC, sizeof h->magic) != 0 || h->version != FM_HEAP_VERSION ||
-        h->piece_count > FM_HEAP_PIECES)
+        !(h->flags & FM_HEAP_READY) || h->piece_count > FM_HEAP_PIECES)
         return false;
     for (uint32_t i = 0; i < h->piece_count; i++) {
         uint64_t first = h->pieces[i].offset / sizeof(struct fm_heap_account);

@@ -197,7 +197,8 @@ static bool read_header(int fd, struct fm_heap_header *h)
 {
     ssize_t bytes = offsetof(struct fm_heap_header, pieces);
     return fd >= 0 && pread(fd, h, (size_t)bytes, 0) == bytes &&
-           memcmp(h->magic, FM_HEAP_MAGIC, sizeof h->magic) == 0 && h->version == FM_HEAP_VERSION;
+           memcmp(h->magic, FM_HEAP_MAGIC, sizeof h->magic) == 0 && h->version == FM_HEAP_VERSION &&
+           h->flags & FM_HEAP_READY;
 }
 
 static int open_second(const struct fm_memory_watch *w, const struct memory_watched *watched)
@@ -306,7 +307,8 @@ static void look_into(struct fm_memory_watch *w, uint64_t now_ns)
             watched->more = open_second(w, watched);
         uint64_t begin_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
         int stores[] = { watched->heap, watched->more };
-        if (fm_residence_read(&watched->last, watched->pid, stores, rss, now_ns) &&
+        /* The round may have begun before the process did. */
+        if (fm_residence_read(&watched->last, watched->pid, stores, rss, fm_clock_ns()) &&
             rss > watched->highest.account.rss)
             fm_residence_copy(&watched->highest, &watched->last);
         uint64_t cost_ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
