@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commands/report/report_range.h"
-
 static const char help[] =
     "Usage: fathom report [OPTION…] FILE…\n"
     "Tables and trees of a recording in any format of `fathom convert`. Several files are added up.\n"
@@ -386,7 +384,6 @@ static int take_value(struct fm_report_options *o, int option, struct fm_error *
     case OPT_WIDTH:
         return take_int("--width", optarg, false, &o->width, err);
     case OPT_HOT:
-        o->part = FM_PART_HOT;
         return take_int("--hot", optarg, true, &o->view.hot_max, err);
     case OPT_COLUMNS:
         return fm_line_columns_parse(&o->view.columns, optarg, err);
@@ -402,51 +399,41 @@ static int take_value(struct fm_report_options *o, int option, struct fm_error *
     case OPT_TO:
         return take_instant(o, option == OPT_FROM, optarg, err);
     }
-    return fm_error_set(err, FM_USAGE, "unknown option");
+    return 0;
 }
 
-/* Options of tables of lines; false if it is another. Only --lines may name functions, and it may
- * stand beside the others. */
-static bool take_lines(struct fm_report_options *o, int option)
+/* Options that choose what is shown. */
+static const struct {
+    int option;
+    enum fm_part part;
+    bool function; /* it may name one */
+} parts[] = {
+    { OPT_CALLERS, FM_PART_CALLERS, true },  { OPT_CALLEES, FM_PART_CALLEES, true },
+    { OPT_SOURCE, FM_PART_SOURCE, true },    { OPT_TREE, FM_PART_TREE, false },
+    { OPT_THREADS, FM_PART_THREADS, false }, { OPT_PROCESSES, FM_PART_PROCESSES, false },
+    { OPT_REGIONS, FM_PART_REGIONS, false }, { OPT_LINES, FM_PART_LINES, true },
+    { OPT_HOT, FM_PART_HOT, false },         { OPT_ANNOTATE, FM_PART_ANNOTATE, false },
+    { OPT_STATES, FM_PART_STATES, false },   { OPT_WAITS, FM_PART_WAITS, false },
+    { OPT_SPOTS, FM_PART_SPOTS, false },     { OPT_TIMELINE, FM_PART_TIMELINE, false },
+    { OPT_SLOWEST, FM_PART_SLOWEST, true },  { OPT_ALIKE, FM_PART_ALIKE, true },
+    { OPT_TASKS, FM_PART_TASKS, true },      { OPT_GIL, FM_PART_GIL, false },
+};
+
+static void take_part(struct fm_report_options *o, int option)
 {
-    switch (option) {
-    case OPT_LINES:
-        if (!fm_part_is_of_lines(o->part))
-            o->part = FM_PART_LINES;
-        o->function = optarg;
-        return true;
-    case OPT_ANNOTATE:
-        o->part = FM_PART_ANNOTATE;
-        return true;
-    case OPT_SUMMARIZE:
-        o->view.summarize = true;
-        return true;
-    case OPT_SKIP_ZERO:
-        o->skip_zero = true;
-        return true;
+    for (size_t i = 0; i < FM_COUNT(parts); i++) {
+        if (parts[i].option != option)
+            continue;
+        /* --lines may stand beside the other tables of lines, to name functions. */
+        if (option != OPT_LINES || !fm_part_is_of_lines(o->part))
+            o->part = parts[i].part;
+        if (parts[i].function)
+            o->function = optarg;
+        o->part_said = true;
     }
-    return false;
 }
 
-/* Options of samples; false if it is another. */
-static bool take_samples(struct fm_report_options *o, int option)
-{
-    switch (option) {
-    case OPT_STATES:
-    case OPT_WAITS:
-    case OPT_SPOTS:
-        o->part = option == OPT_STATES  ? FM_PART_STATES
-                  : option == OPT_WAITS ? FM_PART_WAITS
-                                        : FM_PART_SPOTS;
-        return true;
-    case OPT_CPU:
-        o->states |= fm_states_running();
-        return true;
-    }
-    return false;
-}
-
-/* Remember that a part was chosen, or what was asked of lines without choosing them. */
+/* Remember what was asked of lines without choosing them. */
 static void remember(struct fm_report_options *o, int option)
 {
     static const struct {
@@ -456,57 +443,28 @@ static void remember(struct fm_report_options *o, int option)
                      { OPT_COLUMNS, "--columns" },
                      { OPT_UNIT, "--unit" },
                      { OPT_SKIP_ZERO, "--skip-zero" } };
-    static const int parts[] = { OPT_CALLERS, OPT_CALLEES, OPT_TREE,    OPT_THREADS,  OPT_PROCESSES,
-                                 OPT_SOURCE,  OPT_LINES,   OPT_HOT,     OPT_ANNOTATE, OPT_STATES,
-                                 OPT_WAITS,   OPT_SPOTS,   OPT_REGIONS, OPT_TIMELINE, OPT_SLOWEST,
-                                 OPT_ALIKE,   OPT_TASKS,   OPT_GIL };
     for (size_t i = 0; i < FM_COUNT(of_lines); i++) {
         if (of_lines[i].option == option)
             o->of_lines = of_lines[i].name;
     }
-    for (size_t i = 0; i < FM_COUNT(parts); i++)
-        o->part_said = o->part_said || parts[i] == option;
 }
 
 static int take_option(struct fm_report_options *o, int option, struct fm_error *err)
 {
+    take_part(o, option);
+    remember(o, option);
     switch (option) {
     case OPT_REVERSE:
         o->query.reverse = true;
         return 0;
-    case OPT_CALLERS:
-    case OPT_CALLEES:
-        o->part = option == OPT_CALLERS ? FM_PART_CALLERS : FM_PART_CALLEES;
-        o->function = optarg;
+    case OPT_SUMMARIZE:
+        o->view.summarize = true;
         return 0;
-    case OPT_SOURCE:
-        o->part = FM_PART_SOURCE;
-        o->function = optarg;
+    case OPT_SKIP_ZERO:
+        o->skip_zero = true;
         return 0;
-    case OPT_TREE:
-        o->part = FM_PART_TREE;
-        return 0;
-    case OPT_THREADS:
-        o->part = FM_PART_THREADS;
-        return 0;
-    case OPT_PROCESSES:
-        o->part = FM_PART_PROCESSES;
-        return 0;
-    case OPT_REGIONS:
-        o->part = FM_PART_REGIONS;
-        return 0;
-    case OPT_TIMELINE:
-    case OPT_GIL:
-        o->part = option == OPT_GIL ? FM_PART_GIL : FM_PART_TIMELINE;
-        return 0;
-    case OPT_SLOWEST:
-    case OPT_ALIKE:
-        o->part = option == OPT_ALIKE ? FM_PART_ALIKE : FM_PART_SLOWEST;
-        o->function = optarg;
-        return 0;
-    case OPT_TASKS:
-        o->part = FM_PART_TASKS;
-        o->function = optarg;
+    case OPT_CPU:
+        o->states |= fm_states_running();
         return 0;
     case OPT_FOLD:
     case OPT_FILTER:
@@ -526,157 +484,7 @@ static int take_option(struct fm_report_options *o, int option, struct fm_error 
                                          : FM_LAYOUT_CSV;
         return 0;
     }
-    return take_lines(o, option) || take_samples(o, option) ? 0 : take_value(o, option, err);
-}
-
-int fm_report_options_take_memory(struct fm_report_options *o, struct fm_error *err)
-{
-    o->memory = true;
-    if (o->states || o->part == FM_PART_SOURCE || o->part == FM_PART_ANNOTATE ||
-        fm_part_is_of_samples(o->part))
-        return fm_error_set(err, FM_USAGE,
-                            "--source, --annotate, --states, --waits, --spots, --cpu and --state "
-                            "are of time, and do not go with --memory");
-    if (o->of_lines)
-        return fm_error_set(err, FM_USAGE, "%s is of time, and does not go with --memory",
-                            o->of_lines);
-    if (o->layout == FM_LAYOUT_PSTATS)
-        return fm_error_set(err, FM_USAGE, "pstats knows no memory: --pstats does not go with it");
-    return 0;
-}
-
-/* What does not go together, whatever the recording holds. */
-static int check(struct fm_report_options *o, struct fm_error *err)
-{
-    if (o->part == FM_PART_REGIONS && (o->thread >= 0 || o->edits.len))
-        return fm_error_set(
-            err, FM_USAGE,
-            "regions are recorded for all threads of a process together, and beside "
-            "calling contexts: --thread, --fold, --filter and --root do not go with "
-            "them");
-    if (fm_instant_of(fm_query_metric(&o->query)) != FM_INSTANTS)
-        o->memory = true; /* who sorts by memory asks for it */
-    if (fm_report_range_check(o, err) < 0)
-        return err->status;
-    if (o->memory)
-        return fm_report_options_take_memory(o, err);
-    if (o->of_lines && !o->part_said) { /* who asks for columns of lines asks for lines */
-        o->part = FM_PART_LINES;
-        o->part_said = true;
-    }
-    bool lines = fm_part_is_of_lines(o->part);
-    if (o->of_lines && !lines)
-        return fm_error_set(err, FM_USAGE, "%s goes with --lines, --hot or --annotate",
-                            o->of_lines);
-    if (lines && o->edits.len)
-        return fm_error_set(err, FM_USAGE,
-                            "--fold, --filter and --root reshape calling contexts, and lines have "
-                            "none");
-    if (lines && o->thread >= 0)
-        return fm_error_set(err, FM_USAGE,
-                            "the lines of all threads of a process are recorded together, so "
-                            "--thread does not go with them");
-    if ((o->part == FM_PART_WAITS || o->part == FM_PART_SPOTS) && o->thread >= 0)
-        return fm_error_set(err, FM_USAGE,
-                            "the places of all threads of a process are recorded together, so "
-                            "--thread does not go with --waits or --spots");
-    if (o->part == FM_PART_SPOTS && o->states)
-        return fm_error_set(
-            err, FM_USAGE,
-            "expressions are recorded without their states, so --cpu and --state do "
-            "not go with --spots");
-    if (o->layout == FM_LAYOUT_PSTATS && o->part > FM_PART_CALLEES)
-        return fm_error_set(err, FM_USAGE,
-                            "pstats has no such report: --pstats goes with the functions, "
-                            "--callers or --callees");
-    if (o->layout != FM_LAYOUT_TABLE && o->part == FM_PART_SOURCE)
-        return fm_error_set(err, FM_USAGE, "--source is plain text: it takes no --json or --csv");
-    return 0;
-}
-
-/* The instant, if it was not said, is the one that is sorted by; of statistics it is all of them. */
-static enum fm_instant default_instant(const struct fm_report_options *o)
-{
-    enum fm_instant sorted = fm_instant_of(fm_query_metric(&o->query));
-    bool parts = o->part == FM_PART_THREADS || o->part == FM_PART_PROCESSES;
-    if (sorted != FM_INSTANTS)
-        return sorted;
-    if (o->part == FM_PART_STATS)
-        return FM_AT_ALL;
-    return o->together && !parts ? FM_AT_TOGETHER : FM_AT_PEAK;
-}
-
-static int settle_memory(struct fm_report_options *o, struct fm_error *err)
-{
-    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
-    if (!o->at_said)
-        o->at = default_instant(o);
-    if (!o->at_said && o->at == FM_AT_TIME)
-        return fm_error_set(err, FM_USAGE, "say which time you sort by: --at 2.5s, or --at 50%%");
-    if (!o->sorted && fm_query_sort(&o->query, edges ? "total" : "self", err) < 0)
-        return err->status;
-    fm_query_settle_metrics(&o->query, fm_instants[o->at].bytes, fm_instants[o->at].blocks);
-    return 0;
-}
-
-static int settle_sort(struct fm_report_options *o, struct fm_error *err)
-{
-    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
-    if (o->memory)
-        return settle_memory(o, err);
-    if (fm_part_is_of_lines(o->part))
-        fm_query_settle_time(&o->query);
-    if (o->sorted || o->layout == FM_LAYOUT_PSTATS)
-        return 0;
-    return fm_query_sort(&o->query, edges || o->part == FM_PART_LINES ? "total" : "self", err);
-}
-
-/* A number of rows is meant for what is shown: places, not the functions they are in. */
-static void settle_rows(struct fm_report_options *o, int usual)
-{
-    size_t kept = 0;
-    o->rows_max = !o->limited && o->layout == FM_LAYOUT_TABLE ? usual : -1;
-    for (size_t i = 0; i < o->query.restrictions.len; i++) {
-        struct fm_restriction r = o->query.restrictions.data[i];
-        int count = r.count < INT32_MAX ? (int)r.count : INT32_MAX;
-        if (r.kind != FM_RESTRICT_COUNT)
-            o->query.restrictions.data[kept++] = r;
-        else if (o->rows_max < 0 || count < o->rows_max)
-            o->rows_max = count;
-    }
-    o->query.restrictions.len = kept;
-}
-
-int fm_report_options_settle(struct fm_report_options *o, bool marked, struct fm_error *err)
-{
-    bool edges = o->part == FM_PART_CALLERS || o->part == FM_PART_CALLEES;
-    bool ten = edges || (o->part == FM_PART_LINES && !o->memory);
-    bool all = o->part == FM_PART_HOT || o->part == FM_PART_ANNOTATE ||
-               (o->part == FM_PART_LINES && !o->memory && (marked || o->view.summarize));
-    o->query.qualified = o->layout != FM_LAYOUT_PSTATS;
-    if (settle_sort(o, err) < 0)
-        return err->status;
-    if (o->memory && o->part == FM_PART_HOT) { /* its number is that of the lines */
-        all = false;
-        o->limited = true;
-        if (o->view.hot_max >= 0)
-            fm_query_limit(&o->query, o->view.hot_max);
-    }
-    if (o->part == FM_PART_STATS)
-        settle_rows(o, 5);
-    else if (o->part == FM_PART_WAITS || o->part == FM_PART_SPOTS)
-        settle_rows(o, 20);
-    else if (fm_part_is_of_timeline(o->part))
-        settle_rows(o, o->part == FM_PART_TIMELINE ? 40 : 10);
-    else if (!o->limited && o->layout == FM_LAYOUT_TABLE && !o->function && !all)
-        fm_query_limit(&o->query, ten ? 10 : 20);
-    if (o->layout != FM_LAYOUT_TABLE && o->edges_max == -2)
-        o->edges_max = -1;
-    if (o->edges_max == -2)
-        o->edges_max = 10;
-    if (o->min_percent < 0)
-        o->min_percent = o->layout == FM_LAYOUT_TABLE ? 1 : 0;
-    return 0;
+    return take_value(o, option, err);
 }
 
 int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
@@ -705,12 +513,11 @@ int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
                                 argv[optind - 1]);
         if (take_option(o, option, err) < 0)
             return err->status;
-        remember(o, option);
     }
     o->files = argv + optind;
     if (!*o->files)
         return fm_error_set(err, FM_USAGE, "name at least one recording");
-    return check(o, err);
+    return fm_report_options_check(o, err);
 }
 
 void fm_report_options_release(struct fm_report_options *o)

@@ -53,6 +53,9 @@ struct fm_report_options {
 int fm_report_options_parse(struct fm_report_options *o, int argc, char **argv,
                             struct fm_error *err);
 
+/* Does it all go together, whatever the recordings hold? */
+int fm_report_options_check(struct fm_report_options *o, struct fm_error *err);
+
 /* Let the report be of memory. A sentence if it cannot be. */
 int fm_report_options_take_memory(struct fm_report_options *o, struct fm_error *err);
 
