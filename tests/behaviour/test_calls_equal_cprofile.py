@@ -103,6 +103,27 @@ def drive(coro):
 def work():
     drive(main())
 """,
+    "throws": """
+def inner():
+    try:
+        yield 1
+    except KeyError:
+        yield 2
+def middle():
+    yield from inner()
+def outer():
+    try:
+        yield from middle()
+    except ValueError:
+        len("x")
+def thrown(*raised):
+    g = outer(); next(g)
+    try:
+        for each in raised: g.throw(each)
+    except StopIteration: pass
+def work():
+    thrown(KeyError()); thrown(ValueError()); thrown(KeyError(), ValueError())
+""",
     "c_calls": """
 import functools, operator
 class L(list):

@@ -496,7 +496,7 @@ void fm_yield(struct fm_collector *c, struct fm_agent_thread *t, const void *key
 }
 
 void fm_resume(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
-               const void *key, const void *frame)
+               const void *key, const void *frame, uint64_t began)
 {
     struct fm_live_node *node = fm_push(c, t, f, key);
     if (!node)
@@ -507,7 +507,7 @@ void fm_resume(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func
     else if (node != &c->nowhere) /* which has been counted as lost already */
         fm_collector_lost_call(c);
     struct fm_pause *pause = fm_pause_find(c, frame);
-    uint64_t now = fm_collector_now(c);
+    uint64_t now = began ? began : fm_collector_now(c);
     if (pause && pause->func != t->top->func)
         pause->node = NULL; /* of another generator that was dropped; this one has its address */
     if (pause && pause->node) {

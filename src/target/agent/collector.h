@@ -359,10 +359,11 @@ static inline void fm_leave(struct fm_collector *c, struct fm_agent_thread *t, c
 struct fm_pause *fm_pause_find(struct fm_collector *c, const void *frame);
 struct fm_pause *fm_pause_find_or_make(struct fm_collector *c, const void *frame);
 
-/* A generator or coroutine gives up control, and takes it again. `frame` names it meanwhile. */
+/* A generator or coroutine gives up control, and takes it again, at `began` or (0) now. `frame` names it
+ * meanwhile. */
 void fm_yield(struct fm_collector *c, struct fm_agent_thread *t, const void *key, const void *frame,
               uint64_t now);
 void fm_resume(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
-               const void *key, const void *frame);
+               const void *key, const void *frame, uint64_t began);
 
 #endif

@@ -38,11 +38,10 @@
 
 #if !FM_HAS_MONITORING
 
-#define Py_BUILD_CORE_MODULE 1
-#include <internal/pycore_frame.h>
-#include <opcode.h>
 #include <pthread.h>
 #include <string.h>
+
+#include "target/agent/hooks/generators_3_11.h"
 
 /* All collectors on this interpreter share one profile function and one evaluation hook. */
 static struct {
@@ -56,30 +55,10 @@ static struct {
     PyThreadState *newest_thread; /* head of the interpreter's list when last looked at */
 } source;
 
+/* When the last call ended that this thread told of, by slot. */
+static __thread uint64_t left_ticks[FM_SLOTS] __attribute__((tls_model("initial-exec")));
+
 /* ---- what happened ----------------------------------------------------------------------- */
-
-static bool is_generator(PyCodeObject *code)
-{
-    return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
-}
-
-/* A generator frame that ran before is being resumed, by send or by throw. At its very start the
- * current instruction is RESUME with argument 0, or what creates the generator. */
-static bool is_resumed(_PyInterpreterFrame *frame)
-{
-    if (frame->owner != FRAME_OWNED_BY_GENERATOR)
-        return false;
-    int opcode = _Py_OPCODE(*frame->prev_instr);
-    if (opcode == RESUME || opcode == RESUME_QUICK)
-        return _Py_OPARG(*frame->prev_instr) != 0;
-    return opcode == YIELD_VALUE || opcode == SEND;
-}
-
-static bool is_suspended(_PyInterpreterFrame *frame)
-{
-    return frame->owner == FRAME_OWNED_BY_GENERATOR &&
-           _PyFrame_GetGenerator(frame)->gi_frame_state == FRAME_SUSPENDED;
-}
 
 /* Without --calls only functions with lines are. */
 static bool is_recorded(struct fm_collector *c, struct fm_func *f, PyCodeObject *code)
@@ -112,7 +91,7 @@ static void leave(struct fm_collector *c, struct fm_agent_thread *t, const void 
         fm_leave(c, t, key, now);
 }
 
-static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
+static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame, bool thrown)
 {
     PyCodeObject *code = frame->f_code;
     struct fm_agent_thread *t = fm_collector_thread(c);
@@ -123,13 +102,58 @@ static void enter_frame(struct fm_collector *c, _PyInterpreterFrame *frame)
     }
     if (!is_recorded(c, f, code))
         return;
-    bool resumed = is_generator(code) && is_resumed(frame);
+    bool resumed = fm_is_generator(code) && fm_generator_is_resumed(frame);
     if (__builtin_expect(resumed && c->trace, 0))
-        fm_trace_enter(c, t, f, code, frame, FM_TRACE_RESUMED);
+        fm_trace_enter(c, t, f, code, frame, thrown ? FM_TRACE_THROWN : FM_TRACE_RESUMED);
     else if (__builtin_expect(resumed, 0))
-        fm_resume(c, t, f, code, frame);
+        fm_resume(c, t, f, code, frame, 0);
     else
         enter(c, t, f, code, frame);
+}
+
+/* The call of a frame of the stack, without tags. */
+static const void *open_code(const struct fm_collector *c, const struct fm_live_frame *open)
+{
+    uintptr_t tags = c->trace ? FM_TRACE_TAGS : FM_KEY_IN_REGION;
+    return (const void *)((uintptr_t)open->key & ~tags);
+}
+
+/* Did the generator, which runs, go on without an event (generators_3_11.h)? Then a call that began after it is
+ * the innermost, below C functions that it may have called. If none is open at all, it began before the recording. */
+static bool went_on(const struct fm_collector *c, const struct fm_agent_thread *t,
+                    const PyCodeObject *code)
+{
+    const struct fm_live_frame *open = t->top;
+    if (t->beyond || t->trace.must_find)
+        return false; /* not all that is open is known */
+    while (open > t->base && fm_is_c_call(open))
+        open--;
+    if (open == t->base)
+        return false;
+    while (open > t->base && open_code(c, open) != code)
+        open--;
+    return open == t->base;
+}
+
+/* It did so right after whatever was heard of last on this thread. */
+static __attribute__((noinline)) void go_on(struct fm_collector *c, _PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = frame->f_code;
+    struct fm_agent_thread *t = fm_current[c->slot];
+    if (!t || open_code(c, t->top) == code || !went_on(c, t, code))
+        return;
+    struct fm_func *f = fm_function_of_code(c, code);
+    if (!f || !is_recorded(c, f, code))
+        return;
+    uint64_t began = t->top->enter_ticks;
+    if ((int64_t)(left_ticks[c->slot] - began) > 0)
+        began = left_ticks[c->slot];
+    if (c->trace)
+        fm_trace_enter(c, t, f, code, frame, FM_TRACE_WENT_ON);
+    else
+        fm_resume(c, t, f, code, frame, c->timer ? 0 : began);
+    if (source.generators)
+        fm_regions_resume(frame);
 }
 
 static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCodeObject *code,
@@ -139,7 +163,7 @@ static void leave_frame(struct fm_collector *c, _PyInterpreterFrame *frame, PyCo
     struct fm_func *f = fm_function_of_code(c, code);
     if (!t || !f || !is_recorded(c, f, code))
         return;
-    bool suspended = is_generator(code) && is_suspended(frame);
+    bool suspended = fm_is_generator(code) && fm_generator_is_suspended(frame);
     if (__builtin_expect(suspended && c->trace, 0))
         fm_trace_leave(c, t, code, frame, now, FM_TRACE_YIELDED, value);
     else if (__builtin_expect(suspended, 0))
@@ -231,16 +255,26 @@ static void on_c_event(struct fm_collector *c, int what, PyObject *arg, uint64_t
 
 static void tell_regions(_PyInterpreterFrame *frame, int what)
 {
-    if (what == PyTrace_CALL && is_generator(frame->f_code))
+    if (what == PyTrace_CALL && fm_is_generator(frame->f_code))
         fm_regions_resume(frame);
-    else if (what == PyTrace_RETURN && is_suspended(frame))
+    else if (what == PyTrace_RETURN && fm_generator_is_suspended(frame))
         fm_regions_suspend(frame);
     if (!fm_foreign_count)
         return;
-    if (what == PyTrace_CALL && !is_resumed(frame))
+    if (what == PyTrace_CALL && !fm_generator_is_resumed(frame))
         fm_foreign_enter(frame->f_code, frame);
-    else if (what == PyTrace_RETURN && !is_suspended(frame))
+    else if (what == PyTrace_RETURN && !fm_generator_is_suspended(frame))
         fm_foreign_leave(frame->f_code, frame);
+}
+
+/* The generator that the event tells to be running, before it begins or ends something; NULL: none is. */
+static _PyInterpreterFrame *generator_of(_PyInterpreterFrame *frame, int what)
+{
+    if (what == PyTrace_RETURN) /* at a YIELD_VALUE, maybe */
+        return frame->owner == FRAME_OWNED_BY_GENERATOR ? frame : NULL;
+    if (what == PyTrace_CALL)
+        frame = frame->previous;
+    return what <= PyTrace_C_CALL && fm_generator_runs(frame) ? frame : NULL;
 }
 
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
@@ -248,15 +282,21 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     (void)self;
     if (source.generators && what == PyTrace_RETURN)
         tell_regions(frame->f_frame, what);
+    bool begins = what == PyTrace_CALL || what == PyTrace_C_CALL;
+    _PyInterpreterFrame *generator = generator_of(frame->f_frame, what);
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
-        uint64_t now = what == PyTrace_CALL || what == PyTrace_C_CALL ? 0 : fm_collector_now(c);
+        uint64_t now = begins ? 0 : fm_collector_now(c);
+        if (generator)
+            go_on(c, generator);
         if (what == PyTrace_CALL)
-            enter_frame(c, frame->f_frame);
+            enter_frame(c, frame->f_frame, !fm_generator_is_sent(frame->f_frame));
         else if (what == PyTrace_RETURN)
             leave_frame(c, frame->f_frame, frame->f_frame->f_code, now, arg);
         else
             on_c_event(c, what, arg, now);
+        if (!begins)
+            left_ticks[c->slot] = c->timer ? 0 : now;
     }
     if (source.generators && what == PyTrace_CALL) /* it is in them once it runs */
         tell_regions(frame->f_frame, what);
@@ -466,7 +506,7 @@ static void leave_evaluated(struct fm_collector *c, ptrdiff_t depth, _PyInterpre
 static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
 {
     PyCodeObject *code = frame->f_code;
-    bool makes_generator = is_generator(code) && frame->owner != FRAME_OWNED_BY_GENERATOR;
+    bool makes_generator = fm_is_generator(code) && frame->owner != FRAME_OWNED_BY_GENERATOR;
     if (makes_generator || thread->recursion_remaining <= 0 || thread->interp != source.interpreter)
         return _PyEval_EvalFrameDefault(thread, frame, throwflag);
     if (__builtin_expect(stack_is_deep(), 0)) {
@@ -476,7 +516,7 @@ static PyObject *on_evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, 
     ptrdiff_t depths[FM_SLOTS] = { 0 };
     int count = source.count;
     for (int i = 0; i < count; i++) {
-        enter_frame(source.collectors[i], frame);
+        enter_frame(source.collectors[i], frame, throwflag || !fm_generator_waits(frame));
         struct fm_agent_thread *t = fm_current[source.collectors[i]->slot];
         depths[i] = t ? fm_thread_depth(t) : PTRDIFF_MAX;
     }

@@ -28,7 +28,7 @@ PyObject *fm_monitoring_resume(PyObject *self, PyObject *const *args, size_t nar
     struct fm_agent_thread *t = fm_collector_thread(c);
     struct fm_func *f = fm_function_of_code(c, (PyCodeObject *)args[0]);
     if (__builtin_expect(t && f, 1))
-        fm_resume(c, t, f, args[0], fm_python_frame());
+        fm_resume(c, t, f, args[0], fm_python_frame(), 0);
     Py_RETURN_NONE;
 }
 

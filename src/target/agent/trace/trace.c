@@ -301,13 +301,13 @@ static void put_begin(struct fm_collector *c, struct fm_agent_thread *t, struct 
                       uintptr_t key, const void *frame, enum fm_trace_begin how)
 {
     struct fm_trace_writer *w = &t->trace;
-    uint64_t now = fm_clock_ticks();
+    uint64_t now = how == FM_TRACE_WENT_ON ? w->last : fm_clock_ticks();
     uint64_t waited = how == FM_TRACE_CALLED ? 0 : end_pause(c, f, frame, now);
     fm_trace_settle(w, now); /* what may be taken back begins behind it */
     const uint8_t *at = w->cursor;
     if (waited)
         put_waited(w, now, waited);
-    if (how == FM_TRACE_THROWN)
+    if (how == FM_TRACE_THROWN || how == FM_TRACE_WENT_ON)
         fm_trace_put_escape(w, now, FM_TRACE_THROW, &f->id, 1);
     else
         put_call(w, now, f->id, how == FM_TRACE_RESUMED);

@@ -26,8 +26,14 @@
 #define FM_TRACE_TELLS  4u /* the end tells a value; see values.h */
 #define FM_TRACE_TAGS   7u
 
-/* How a call begins, and how it ends. */
-enum fm_trace_begin { FM_TRACE_CALLED, FM_TRACE_RESUMED, FM_TRACE_THROWN, FM_TRACE_OPENED };
+/* How a call begins, and how it ends. WENT_ON: as thrown, but it did so at the time that was told last. */
+enum fm_trace_begin {
+    FM_TRACE_CALLED,
+    FM_TRACE_RESUMED,
+    FM_TRACE_THROWN,
+    FM_TRACE_WENT_ON,
+    FM_TRACE_OPENED
+};
 enum fm_trace_end { FM_TRACE_RETURNED, FM_TRACE_UNWOUND, FM_TRACE_YIELDED };
 
 /* The collector of the trace of this process, or NULL. */
