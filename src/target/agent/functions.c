@@ -5,6 +5,7 @@
 
 #include "target/agent/lines/lines.h"
 #include "target/agent/sources.h"
+#include "target/agent/trace/trace.h"
 
 /* Generated code (namedtuple, dataclass, eval in a loop) that differs only in its content: this
  * many functions of one name and place are told apart, further ones share a record. */
@@ -13,6 +14,7 @@
 Py_ssize_t fm_code_index[FM_SLOTS] = { -1, -1, -1 };
 Py_ssize_t fm_listen_index[FM_SLOTS] = { -1, -1, -1 };
 struct fm_c_cache_entry fm_c_cache[FM_SLOTS][FM_C_CACHE];
+struct fm_code_words fm_code_words = { PY_SSIZE_T_MAX, 1 };
 
 /* Of each slot: every function, Python functions by identity, C functions by definition, and how
  * many different functions one label has. They live as long as the process. */
@@ -23,6 +25,13 @@ static struct {
 
 /* Stands in the C cache where nothing is cached, so that a lookup needs no NULL check. */
 static struct fm_func no_function;
+
+/* They lie behind the function: asked for right after it. */
+static void prepare_words(Py_ssize_t functions)
+{
+    Py_ssize_t index = fm_python_code_extra_request(NULL);
+    fm_code_words.index = index == functions + 1 ? index : PY_SSIZE_T_MAX;
+}
 
 int fm_functions_prepare(int slot)
 {
@@ -39,6 +48,8 @@ int fm_functions_prepare(int slot)
             PyErr_SetString(PyExc_RuntimeError, "this Python keeps code extras in an unknown way");
         return -1;
     }
+    if (slot == FM_TRACE_SLOT && FM_HAS_MONITORING)
+        prepare_words(index);
     for (size_t i = 0; i < FM_C_CACHE; i++)
         fm_c_cache[slot][i].func = &no_function;
     fm_listen_index[slot] = fm_python_code_extra_request(NULL);
@@ -58,6 +69,20 @@ void fm_functions_reset(struct fm_collector *c)
             Py_CLEAR(f->owned);
     }
     c->next_func = 1;
+    if (c->slot == FM_TRACE_SLOT)
+        fm_code_words.era++;
+}
+
+void fm_function_keep_word(PyCodeObject *code, const struct fm_func *f)
+{
+    uintptr_t known = (uintptr_t)fm_code_words.era << 32 | f->trace_word;
+    Py_ssize_t index = fm_code_words.index;
+    if (index == PY_SSIZE_T_MAX || fm_python_code_extra(code, index) == (void *)known)
+        return;
+    struct fm_raised raised = fm_python_put_aside();
+    if (fm_python_code_extra_set(code, index, (void *)known) < 0)
+        PyErr_Clear(); /* then its calls go the slow way */
+    fm_python_put_back(raised);
 }
 
 uint64_t fm_functions_line_hits(const struct fm_collector *c)

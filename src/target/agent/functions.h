@@ -25,6 +25,14 @@ struct fm_c_cache_entry {
 
 extern Py_ssize_t fm_code_index[FM_SLOTS];   /* code extra: the struct fm_func */
 extern Py_ssize_t fm_listen_index[FM_SLOTS]; /* code extra: whose lines are listened to */
+
+/* Of the trace, code extra as well, behind its struct fm_func: the era and the word by which a call of this code is
+ * told. So the hot path need not look at the function: with a few hundred of them that is a miss of the cache. */
+struct fm_code_words {
+    Py_ssize_t index; /* PY_SSIZE_T_MAX: there are none */
+    uint32_t era;     /* words of others are of another store */
+};
+extern struct fm_code_words fm_code_words __attribute__((visibility("hidden")));
 extern struct fm_c_cache_entry fm_c_cache[FM_SLOTS][FM_C_CACHE];
 
 /* Get the slot ready for use in this interpreter; −1 with an exception. */
@@ -58,6 +66,23 @@ static inline struct fm_func *fm_function_of_code(struct fm_collector *c, PyCode
     struct fm_func *f = fm_python_code_extra(code, fm_code_index[c->slot]);
     return __builtin_expect(f != NULL, 1) ? f : fm_function_of_new_code(c, code);
 }
+
+/* The function of the trace whose code this is, and its word; false if it is to be looked up. */
+static inline bool fm_function_has_word(const PyCodeObject *code, const struct fm_func **ret_func,
+                                        uint32_t *ret_word)
+{
+    const struct fm_code_extra *extra = code->co_extra;
+    Py_ssize_t index = fm_code_words.index;
+    if (__builtin_expect(!extra || index >= extra->size, 0))
+        return false;
+    uint64_t known = (uintptr_t)extra->slots[index];
+    *ret_func = extra->slots[index - 1];
+    *ret_word = (uint32_t)known;
+    return __builtin_expect(known >> 32 == fm_code_words.era, 1);
+}
+
+/* Keep the function's word, which it has, with its code. */
+void fm_function_keep_word(PyCodeObject *code, const struct fm_func *f);
 
 /* The function, if it is in the cache of the slot; else NULL. */
 static inline struct fm_func *fm_function_in_cache(int slot, const PyMethodDef *def)

@@ -70,7 +70,7 @@ static void enter(struct fm_collector *c, struct fm_agent_thread *t, struct fm_f
                   const void *key, const void *frame)
 {
     if (c->trace) {
-        if (!fm_trace_call(t, f, key))
+        if (!f->trace_word || !fm_trace_call(t, f, f->trace_word, key))
             fm_trace_enter(c, t, f, key, frame, FM_TRACE_CALLED);
         return;
     }

@@ -26,6 +26,8 @@ static __attribute__((noinline)) PyObject *enter_code(PyObject *self, PyCodeObje
         fm_collector_lost_call(c);
     else
         fm_trace_enter(c, t, f, code, fm_python_frame(), how);
+    if (f && f->trace_word)
+        fm_function_keep_word(code, f);
     Py_RETURN_NONE;
 }
 
@@ -52,8 +54,10 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
     (void)nargs, (void)kwnames;
     PyCodeObject *code = (PyCodeObject *)args[0];
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
-    const struct fm_func *f = fm_python_code_extra(code, fm_code_index[FM_TRACE_SLOT]);
-    if (__builtin_expect(t && f && fm_trace_call(t, f, code), 1))
+    const struct fm_func *f;
+    uint32_t word;
+    if (__builtin_expect(
+            t && fm_function_has_word(code, &f, &word) && fm_trace_call(t, f, word, code), 1))
         Py_RETURN_NONE;
     return enter_code(self, code, FM_TRACE_CALLED);
 }
@@ -84,10 +88,14 @@ static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, 
 static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, PyObject *kwnames)
 {
     (void)nargs, (void)kwnames;
+    const void *generator = fm_python_frame(); /* a call: before there is more to keep across it */
     PyCodeObject *code = (PyCodeObject *)args[0];
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
-    const struct fm_func *f = fm_python_code_extra(code, fm_code_index[FM_TRACE_SLOT]);
-    if (__builtin_expect(t && f && fm_trace_resume(t, f, code, fm_python_frame()), 1))
+    const struct fm_func *f;
+    uint32_t word;
+    if (__builtin_expect(t && fm_function_has_word(code, &f, &word) &&
+                             fm_trace_resume(t, f, word, code, generator),
+                         1))
         Py_RETURN_NONE;
     return enter_code(self, code, FM_TRACE_RESUMED);
 }
@@ -102,8 +110,9 @@ static PyObject *on_yield(PyObject *self, PyObject *const *args, size_t nargs, P
 {
     (void)nargs, (void)kwnames;
     uint64_t now = fm_clock_ticks();
+    const void *generator = fm_python_frame();
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
-    if (__builtin_expect(t && fm_trace_yield(t, args[0], fm_python_frame(), now), 1))
+    if (__builtin_expect(t && fm_trace_yield(t, args[0], generator, now), 1))
         Py_RETURN_NONE;
     return leave_call(self, args[0], now, FM_TRACE_YIELDED, args[2]);
 }
@@ -139,7 +148,7 @@ static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargs, Py
         Py_RETURN_NONE;
     struct fm_agent_thread *t = fm_current[FM_TRACE_SLOT];
     const struct fm_func *f = fm_function_in_cache(FM_TRACE_SLOT, def);
-    if (__builtin_expect(t && f && fm_trace_call(t, f, def), 1))
+    if (__builtin_expect(t && f && f->trace_word && fm_trace_call(t, f, f->trace_word, def), 1))
         Py_RETURN_NONE;
     return enter_c(self, args[2], def);
 }

@@ -18,7 +18,7 @@
 #define RETRY      256 /* events that are dropped between two looks for a free chunk */
 
 bool fm_trace_active;
-struct fm_trace_wait fm_trace_waiting[FM_TRACE_WAITING];
+_Alignas(64) struct fm_trace_wait fm_trace_waiting[FM_TRACE_WAITING];
 static struct fm_collector *traced;
 
 struct fm_collector *fm_trace_collector(void)
@@ -506,7 +506,7 @@ static void begin_pause(struct fm_collector *c, const struct fm_live_frame *fram
         pause->func = (uintptr_t)wait->func;
         pause->since_ticks = wait->since;
     }
-    *wait = (struct fm_trace_wait){ generator, function_of(frame), now };
+    *wait = (struct fm_trace_wait){ .frame = generator, .func = function_of(frame), .since = now };
 }
 
 /* The innermost call ends. */

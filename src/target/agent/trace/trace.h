@@ -86,13 +86,16 @@ void fm_trace_thread_ends(struct fm_collector *c, struct fm_agent_thread *t, uin
 /* Generators that wait, the latest of those that share a place; others are in the collector's table. */
 #define FM_TRACE_WAITING 1024u /* a power of two */
 
+/* A power of two of bytes: found by a shift, and in one cache line. */
 struct fm_trace_wait {
     const void *frame;
     const struct fm_func *func;
     uint64_t since; /* ticks; 0: nobody waits */
+    uint64_t unused;
 };
 
-extern struct fm_trace_wait fm_trace_waiting[FM_TRACE_WAITING];
+extern struct fm_trace_wait fm_trace_waiting[FM_TRACE_WAITING]
+    __attribute__((visibility("hidden")));
 
 static inline struct fm_trace_wait *fm_trace_wait_of(const void *frame)
 {
@@ -100,19 +103,20 @@ static inline struct fm_trace_wait *fm_trace_wait_of(const void *frame)
     return &fm_trace_waiting[(bits >> 4 ^ bits >> 12) & (FM_TRACE_WAITING - 1)];
 }
 
-/* Begin a call, if that is simple: the function is known and shown, there is room, and the time since
- * the last word fits. Else nothing has happened. */
-static inline bool fm_trace_call(struct fm_agent_thread *t, const struct fm_func *f,
+/* Begin a call of a function that has a word, if that is simple: there is room, and the time since the last word
+ * fits. Else nothing has happened. */
+static inline bool fm_trace_call(struct fm_agent_thread *t, const struct fm_func *f, uint32_t word,
                                  const void *key)
 {
     struct fm_trace_writer *w = &t->trace;
     uint8_t *at = w->cursor;
-    if (__builtin_expect(at >= w->room || t->top >= w->deepest || !f->trace_word, 0))
+    if (__builtin_expect(at >= w->room || t->top >= w->deepest, 0))
         return false;
     uint64_t units = fm_trace_units(w, fm_clock_ticks());
     if (__builtin_expect(units > FM_TRACE_TIME_MAX, 0))
         return false;
-    fm_trace_put32(at, f->trace_word + ((uint32_t)(units + 1) << 2));
+    fm_trace_put32(at, word + ((uint32_t)(units + 1) << 2));
+    fm_trace_ask_ahead(at);
     w->cursor = at + 4;
     w->last += units << FM_TRACE_SHIFT;
     struct fm_live_frame *frame = ++t->top;
@@ -158,13 +162,13 @@ static inline bool fm_trace_mark_simply(struct fm_agent_thread *t, enum fm_trace
 
 /* A generator goes on, if that is simple: two records, RESUMED_AFTER of one word and CALL. */
 static inline bool fm_trace_resume(struct fm_agent_thread *t, const struct fm_func *f,
-                                   const void *key, const void *generator)
+                                   uint32_t word, const void *key, const void *generator)
 {
     struct fm_trace_writer *w = &t->trace;
     struct fm_trace_wait *wait = fm_trace_wait_of(generator);
     uint8_t *at = w->cursor;
-    if (__builtin_expect(at >= w->room || t->top >= w->deepest || !f->trace_word ||
-                             wait->frame != generator || wait->func != f,
+    if (__builtin_expect(at >= w->room || t->top >= w->deepest || wait->frame != generator ||
+                             wait->func != f,
                          0))
         return false;
     uint64_t now = fm_clock_ticks(), units = fm_trace_units(w, now);
@@ -175,9 +179,10 @@ static inline bool fm_trace_resume(struct fm_agent_thread *t, const struct fm_fu
     uint64_t words = (units + 1) << 2 | FM_TRACE_ESCAPE |
                      (uint64_t)(FM_TRACE_RESUMED_AFTER | 1 << 8) << 16 | waited << 32 |
                      (uint64_t)(1 << 2 | FM_TRACE_CALL) << 48;
-    fm_trace_put16(at + 8, (uint16_t)(f->trace_word >> 16 | FM_TRACE_RESUME));
+    fm_trace_put16(at + 8, (uint16_t)(word >> 16 | FM_TRACE_RESUME));
     __atomic_signal_fence(__ATOMIC_RELEASE);
     memcpy(at, &words, sizeof words);
+    fm_trace_ask_ahead(at);
     w->cursor = at + 10;
     w->last += units << FM_TRACE_SHIFT;
     *++t->top = (struct fm_live_frame){
@@ -198,8 +203,9 @@ static inline bool fm_trace_yield(struct fm_agent_thread *t, const void *key, co
                              units > FM_TRACE_TIME_MAX || (wait->since && wait->frame != generator),
                          0))
         return false;
-    *wait =
-        (struct fm_trace_wait){ generator, (const struct fm_func *)(uintptr_t)t->top->func, now };
+    wait->frame = generator;
+    wait->func = (const struct fm_func *)(uintptr_t)t->top->func;
+    wait->since = now;
     fm_trace_put16(at, (uint16_t)((units + 1) << 2 | FM_TRACE_YIELD));
     w->cursor = at + 2;
     w->last += units << FM_TRACE_SHIFT;

@@ -61,6 +61,17 @@ static inline void fm_trace_put16(uint8_t *at, uint16_t value)
     memcpy(at, &value, sizeof value);
 }
 
+/* The launcher has cleared the chunk, so its lines are in another processor's cache: ask for the next one before it is
+ * written to. Within the chunk, as FM_TRACE_MARGIN is behind `room`. */
+static inline void fm_trace_ask_ahead(uint8_t *at)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(at[64])); /* the compiler's own asks for a shared one */
+#else
+    __builtin_prefetch(at + 64, 1);
+#endif
+}
+
 /* The time of the next word: units since the last. Beyond what a word can say, and before the last
  * (clocks of different cores may disagree), it is more than FM_TRACE_TIME_MAX. */
 static inline uint64_t fm_trace_units(const struct fm_trace_writer *w, uint64_t now)
