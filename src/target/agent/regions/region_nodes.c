@@ -38,13 +38,23 @@ static struct fm_live_frame *frame_of(const struct fm_agent_thread *t, const voi
     return python ? python : t->base;
 }
 
+/* The context of `f` below that one, mostly the one that was entered there last. */
+static struct fm_live_node *child_of(struct fm_collector *c, struct fm_agent_thread *t,
+                                     struct fm_live_node *parent, struct fm_func *f)
+{
+    struct fm_live_node *node = (struct fm_live_node *)(uintptr_t)parent->last_child;
+    if (__builtin_expect(f->id && node->func == f->id, 1))
+        return node;
+    return fm_collector_child(c, t, parent, f, NULL);
+}
+
 /* The function on that frame is in the region from `since` on; 0: from when that is done. */
 static void open_node(struct fm_collector *c, struct fm_agent_thread *t, struct fm_region_visit *v,
                       struct fm_live_frame *frame, bool counted, uint64_t since)
 {
     struct fm_func *f = function_of(c, v->name);
     struct fm_live_node *before = (struct fm_live_node *)(uintptr_t)frame->node;
-    struct fm_live_node *node = f ? fm_collector_child(c, t, before, f, NULL) : NULL;
+    struct fm_live_node *node = f ? child_of(c, t, before, f) : NULL;
     v->node = NULL;
     if (!node || node == &c->nowhere || node->parent != before->id)
         return;
@@ -147,7 +157,7 @@ static void enter(struct fm_collector *c, struct fm_region_visit *v, const void 
         return;
     struct fm_live_frame *frame = frame_of(t, code);
     if (__builtin_expect(frame == t->top, 1)) {
-        open_node(c, t, v, frame, counted, 0);
+        open_node(c, t, v, frame, counted, counted ? v->live->begin_ticks : 0);
         return;
     }
     uint64_t now = fm_clock_ticks();

@@ -143,24 +143,31 @@ static void region_dealloc(struct region_object *self)
 
 /* ---- entering and leaving ---------------------------------------------------------------- */
 
-static __attribute__((noinline)) void enter_recorded(struct region_object *self)
+static __attribute__((noinline)) PyObject *enter_recorded(struct region_object *self)
 {
     fm_regions_enter(self, self->name, &self->known);
     if (__builtin_expect(self->values != NULL, 0))
         fm_region_traced_values(self->values);
+    return Py_NewRef((PyObject *)self);
+}
+
+static __attribute__((noinline)) PyObject *leave_recorded(struct region_object *self)
+{
+    fm_regions_leave(self);
+    Py_RETURN_NONE;
 }
 
 static inline PyObject *enter(struct region_object *self)
 {
     if (__builtin_expect(fm_regions_recorded, 0))
-        enter_recorded(self);
+        return enter_recorded(self);
     return Py_NewRef((PyObject *)self);
 }
 
 static inline PyObject *leave(struct region_object *self)
 {
     if (__builtin_expect(fm_regions_recorded, 0))
-        fm_regions_leave(self);
+        return leave_recorded(self);
     Py_RETURN_NONE;
 }
 

@@ -223,9 +223,9 @@ static inline struct fm_region_visit *visit(struct fm_collector *c, struct fm_re
     return v;
 }
 
-static inline struct fm_region_visit *begin(struct fm_collector *c, struct fm_region_thread *t,
-                                            const void *owner, struct fm_region_name *name,
-                                            const void *frame)
+static inline __attribute__((always_inline)) struct fm_region_visit *
+begin_here(struct fm_collector *c, struct fm_region_thread *t, const void *owner,
+           struct fm_region_name *name, const void *frame)
 {
     struct fm_region_visit *caller = t->newest;
     const struct fm_region_visit *outer = around(t, name);
@@ -253,6 +253,14 @@ static inline struct fm_region_visit *begin(struct fm_collector *c, struct fm_re
     return v;
 }
 
+/* Not where every region comes by. */
+static __attribute__((noinline)) struct fm_region_visit *
+begin(struct fm_collector *c, struct fm_region_thread *t, const void *owner,
+      struct fm_region_name *name, const void *frame)
+{
+    return begin_here(c, t, owner, name, frame);
+}
+
 /* … when something is new: the store, the thread, the name, the code that enters; or there is a trace. */
 static __attribute__((noinline)) void enter_first(const void *owner, PyObject *text,
                                                   struct fm_region_name **known)
@@ -271,10 +279,11 @@ static __attribute__((noinline)) void enter_first(const void *owner, PyObject *t
     errno = saved_errno;
 }
 
-/* Is the store that of this process, and the thread known in it? */
+/* Is the store that of this process, and the thread known in it? Then all of this is of that store, too: eras only grow,
+ * and the thread has its own from here. */
 static inline bool is_current(const struct fm_collector *c, const struct fm_region_thread *t)
 {
-    return t && t->era == c->era && regions.era == c->era && !c->forked;
+    return t && t->era == c->era && !c->forked;
 }
 
 /* The thread in the trace, if that has the name already; NULL: the other way is right in all cases. */
@@ -295,7 +304,7 @@ static __attribute__((noinline)) void enter_traced(const void *owner, PyObject *
         return;
     }
     fm_regions_hold();
-    begin(c, t, owner, *known, NULL);
+    begin_here(c, t, owner, *known, NULL);
     uint64_t now = t->newest ? t->newest->live->begin_ticks : 0; /* 0: there was no room for it */
     fm_regions_release();
     if (!fm_trace_mark_simply(traced, FM_TRACE_REGION_BEGIN, (*known)->trace, now))
@@ -315,7 +324,7 @@ void fm_regions_enter(const void *owner, PyObject *text, struct fm_region_name *
         return;
     }
     fm_regions_hold();
-    struct fm_region_visit *v = begin(c, t, owner, *known, NULL);
+    struct fm_region_visit *v = begin_here(c, t, owner, *known, NULL);
     fm_regions_release();
     if (__builtin_expect(v && fm_region_nodes_on(c), 0))
         fm_region_node_enter(c, v, fm_region_frames_code(fm_python_frame()));
@@ -374,7 +383,8 @@ static __attribute__((noinline)) void leave_traced(const void *owner, uint64_t n
         return;
     }
     fm_regions_hold();
-    fm_visit_end(v, now);
+    if (!fm_visit_end_simply(v, now))
+        fm_visit_end(v, now);
     fm_regions_release();
     if (!fm_trace_mark_simply(traced, FM_TRACE_REGION_END, name->trace, now))
         fm_trace_region_end(name->trace);
@@ -395,7 +405,8 @@ void fm_regions_leave(const void *owner)
     if (__builtin_expect(t->newest->node != NULL, 0))
         fm_region_node_leave(t->newest, now, true);
     fm_regions_hold();
-    fm_visit_end(t->newest, now);
+    if (!fm_visit_end_simply(t->newest, now))
+        fm_visit_end(t->newest, now);
     fm_regions_release();
 }
 

@@ -5,9 +5,6 @@
 #include "target/agent/lines/line_memory.h"
 #include "target/agent/regions/alone.h"
 
-#define MOST_KEPT      50000u /* visits of all regions */
-#define MOST_KEPT_EACH 1000u  /* … and of one */
-
 struct fm_region_visits fm_region_visits;
 #define visits fm_region_visits
 
@@ -54,17 +51,13 @@ static void clear_memory(struct fm_live_visit *live)
     live->high = live->above = live->heap_begin = live->heap_end = 0;
 }
 
-static void free_visit(struct fm_region_visit *v, bool kept, bool memory)
+static void give_back(struct fm_region_visit *v, bool kept, bool memory)
 {
     if (kept)
         v->live = NULL; /* one that is kept needs another next time */
     else if (__builtin_expect(memory, 0))
         clear_memory(v->live);
-    v->serial = 0;
-    v->owner = v->frame = NULL;
-    v->thread = NULL;
-    v->older = visits.free;
-    visits.free = v;
+    fm_visit_free(v);
 }
 
 void fm_visit_meter(struct fm_region_visit *v, struct fm_region_thread *t)
@@ -144,24 +137,11 @@ static void add_up(struct fm_region_visit *v, uint64_t ticks)
 {
     const struct fm_live_visit *live = v->live;
     struct fm_live_region *region = v->region->live;
-    region->ended++;
-    region->total_ticks += ticks;
+    fm_visit_add_time(region, ticks);
     region->suspended_ticks += live->suspended_ticks;
-    if (ticks < region->min_ticks)
-        region->min_ticks = ticks;
-    if (ticks > region->max_ticks)
-        region->max_ticks = ticks;
     region->allocated += live->had_allocated;
     region->freed += live->had_freed;
     region->above_most = greater(region->above_most, live->above);
-}
-
-static void add_up_cpu(const struct fm_region_visit *v)
-{
-    struct fm_live_region *region = v->region->live;
-    region->cpu_ns += v->had_cpu.ns;
-    region->cpu_ticks += v->had_cpu.ticks;
-    region->cpu_ended++;
 }
 
 void fm_visit_end(struct fm_region_visit *v, uint64_t now)
@@ -174,14 +154,14 @@ void fm_visit_end(struct fm_region_visit *v, uint64_t now)
         live->heap_end = fm_line_memory_live();
     live->end_ticks = now;
     if (!v->inner) {
-        kept = v->region->live->kept < MOST_KEPT_EACH && visits.kept < MOST_KEPT;
+        kept = fm_visit_is_kept(v->region->live);
         visits.kept += kept;
         v->region->live->kept += kept;
         __atomic_store_n(&live->state, kept ? FM_LIVE_VISIT_ENDED : FM_LIVE_VISIT_FREE,
                          __ATOMIC_RELEASE);
         add_up(v, fm_elapsed(live->begin_ticks, now));
         if (ran)
-            add_up_cpu(v);
+            fm_visit_add_cpu(v->region->live, v);
     }
-    free_visit(v, kept, counts);
+    give_back(v, kept, counts);
 }

@@ -61,6 +61,9 @@ struct fm_region_thread {
     struct fm_region_thread *next;
 };
 
+#define FM_VISITS_KEPT      50000u /* visits of all regions */
+#define FM_VISITS_KEPT_EACH 1000u  /* … and of one */
+
 struct fm_region_visits {
     struct fm_region_visit *suspended, *free;
     uint64_t order, serial;
@@ -108,5 +111,61 @@ int64_t fm_visit_above(const struct fm_region_visit *v);
 
 /* It ends; what it did goes to its region. */
 void fm_visit_end(struct fm_region_visit *v, uint64_t now);
+
+/* Is it kept when it ends? */
+static inline bool fm_visit_is_kept(const struct fm_live_region *region)
+{
+    return region->kept < FM_VISITS_KEPT_EACH && fm_region_visits.kept < FM_VISITS_KEPT;
+}
+
+static inline void fm_visit_add_time(struct fm_live_region *region, uint64_t ticks)
+{
+    region->ended++;
+    region->total_ticks += ticks;
+    if (ticks < region->min_ticks)
+        region->min_ticks = ticks;
+    if (ticks > region->max_ticks)
+        region->max_ticks = ticks;
+}
+
+static inline void fm_visit_add_cpu(struct fm_live_region *region, const struct fm_region_visit *v)
+{
+    region->cpu_ns += v->had_cpu.ns;
+    region->cpu_ticks += v->had_cpu.ticks;
+    region->cpu_ended++;
+}
+
+static inline void fm_visit_free(struct fm_region_visit *v)
+{
+    v->serial = 0;
+    v->owner = v->frame = NULL;
+    v->thread = NULL;
+    v->older = fm_region_visits.free;
+    fm_region_visits.free = v;
+}
+
+/* The same for the newest of its thread, in the usual case: it never waited, is not kept, and nobody counts memory.
+ * False: nothing has happened. */
+static inline bool fm_visit_end_simply(struct fm_region_visit *v, uint64_t now)
+{
+    struct fm_region_thread *t = v->thread;
+    struct fm_live_visit *live = v->live;
+    struct fm_live_region *region = v->region->live;
+    if (__builtin_expect(v->inner || t->counts || live->suspended_ticks ||
+                             fm_visit_is_kept(region) || fm_region_clock_is_old(&t->clock, now),
+                         0))
+        return false;
+    uint64_t ticks = (int64_t)(now - live->begin_ticks) > 0 ? now - live->begin_ticks : 0;
+    fm_region_cpu_add(&v->had_cpu, v->cpu, fm_region_cpu_at(&t->clock, now));
+    t->newest = v->older;
+    if (v->older)
+        v->older->newer = NULL;
+    live->end_ticks = now;
+    __atomic_store_n(&live->state, FM_LIVE_VISIT_FREE, __ATOMIC_RELEASE);
+    fm_visit_add_time(region, ticks);
+    fm_visit_add_cpu(region, v);
+    fm_visit_free(v);
+    return true;
+}
 
 #endif
