@@ -36,6 +36,7 @@ WITHOUT_BASE = {"target/notify", "target/preload"}
 EXCEPTIONS = {
     ("target/library/library.c", "target/agent/bridge_abi.h"),  # what it exports, as the agent sees it
     ("target/agent/heap.c", "target/heap/layout.h"),  # what it tells the heap library
+    ("watch/sampler/open_regions.h", "record/capture/live.h"),  # where a program keeps the regions that its threads are in
     ("target/agent/lines/line_memory.h", "target/heap/layout.h"),  # … and what that tells it
 }
 # What runs in a program may take from a folder: the layout of its store, not the reader of files.

@@ -10,7 +10,9 @@
 int fm_run_samples_start(struct fm_run_samples *s, const struct fm_sampler_options *options,
                          pid_t pid, const struct fm_folder *folder, struct fm_error *err)
 {
-    s->sampler = fm_sampler_new(options);
+    struct fm_sampler_options own = *options;
+    own.folder = folder->path;
+    s->sampler = fm_sampler_new(&own);
     s->path = fm_path_join(folder->path, FM_RUN_SAMPLES_FILE);
     fm_save_times_begin(&s->times, fm_clock_ns());
     fm_sampler_expect(s->sampler, pid);

@@ -72,8 +72,8 @@ struct fm_live_header {
     uint32_t version;
     uint32_t flags;
     uint32_t pid, parent_pid;
-    uint32_t python_hex; /* PY_VERSION_HEX of the interpreter */
-    uint32_t reserved;
+    uint32_t python_hex;            /* PY_VERSION_HEX of the interpreter */
+    uint32_t opens;                 /* how often a thread got a record of OPEN, or took one over */
     uint64_t start_ticks, start_ns; /* one instant on both clocks (CLOCK_MONOTONIC) */
     uint64_t start_real_ns;         /* the same instant, CLOCK_REALTIME */
     uint64_t later_ticks, later_ns; /* a later pair: enough to estimate the length of a tick */
@@ -99,6 +99,7 @@ enum fm_live_kind {
         7,              /* struct fm_live_region[], in the order of their ids, which begin with 1 */
     FM_LIVE_VISITS = 8, /* struct fm_live_visit[] */
     FM_LIVE_METERS = 9, /* struct fm_live_meter[], numbered from 0 */
+    FM_LIVE_OPEN = 10,  /* struct fm_live_open[] */
     FM_LIVE_KIND_COUNT, /* a kind below this is one of these, or 0, which is none */
 };
 
@@ -240,6 +241,26 @@ struct fm_live_meter {
     uint64_t reserved[3];
 };
 
+/*
+ * The regions that a thread is in now, the oldest first, with whose they are: for whoever looks at the thread's frames
+ * from outside, at an instant at which it does not run. The thread alone writes here. A region is below the
+ * frame that is named, if that is still a call of the code.
+ */
+#define FM_LIVE_OPEN_MOST 40u
+
+struct fm_live_open_region {
+    uint64_t frame, code; /* addresses in the process; 0: not known */
+    uint32_t region;      /* its id */
+    uint32_t reserved;
+};
+
+struct fm_live_open {
+    uint32_t tid;
+    uint32_t n; /* may be more than there is room for: the newest are not here then */
+    uint64_t reserved[7];
+    struct fm_live_open_region regions[FM_LIVE_OPEN_MOST];
+};
+
 static inline unsigned fm_live_line_bucket(uint64_t ticks)
 {
     if (ticks < 2)
@@ -253,6 +274,7 @@ _Static_assert(sizeof(struct fm_live_line) == 448, "documented");
 _Static_assert(sizeof(struct fm_live_region) == 128, "two cache lines");
 _Static_assert(sizeof(struct fm_live_visit) == 128, "two cache lines");
 _Static_assert(sizeof(struct fm_live_meter) == 64, "each thread's on a cache line of its own");
+_Static_assert(sizeof(struct fm_live_open) == 1024, "whole cache lines, four of them to a page");
 _Static_assert(sizeof(struct fm_live_node) == 64, "a node is one cache line");
 _Static_assert(sizeof(struct fm_live_chunk) == 64, "payloads keep cache-line alignment");
 _Static_assert(sizeof(struct fm_live_frame) == 32, "documented");

@@ -44,6 +44,17 @@ static inline const void *fm_python_frame(void)
 #endif
 }
 
+/* The same of a thread that need not have the GIL: its frames are its own. NULL: Python does not know it. */
+static inline const void *fm_python_own_frame(void)
+{
+    const PyThreadState *state = PyGILState_GetThisThreadState();
+#if PY_VERSION_HEX >= 0x030d0000
+    return state ? state->current_frame : NULL;
+#else
+    return state ? state->cframe->current_frame : NULL;
+#endif
+}
+
 /* Does this thread run Python now? Before 3.12 the one that runs is known, and which is ours. */
 static inline bool fm_python_has_gil(void)
 {

@@ -31,6 +31,7 @@ void fm_account_free(struct fm_account *a)
     fm_strings_free(a->details);
     fm_vec_release(&a->detail_of);
     fm_vec_release(&a->codes);
+    fm_vec_release(&a->regions);
     free(a);
 }
 
@@ -92,6 +93,8 @@ void fm_account_take(struct fm_account *a, struct fm_target *t)
         fm_vec_push(&a->detail_of, fm_strings_add_text(a->details, fm_strings_get(t->details, id)));
     for (size_t i = a->codes.len; i < t->codes.list.len; i++)
         fm_vec_push(&a->codes, t->codes.list.data[i]);
+    for (size_t i = a->regions.len; i < t->regions.names.len; i++)
+        fm_vec_push(&a->regions, fm_strings_add_text(a->details, t->regions.names.data[i]));
     a->counts = t->counts;
     a->way = t->options.way;
     a->seat_refused = t->seat_refused;

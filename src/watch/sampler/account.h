@@ -42,7 +42,8 @@ struct fm_account {
     struct fm_strings *details; /* texts of waits */
     FM_VEC(uint32_t) detail_of; /* the target's number of a text → that of `details` */
     FM_VEC(const struct fm_known_code *)
-    codes; /* the target's, by number; code objects live as long as the target */
+    codes;                    /* the target's, by number; code objects live as long as the target */
+    FM_VEC(uint32_t) regions; /* the target's, by number: their names in `details` */
     struct fm_target_counts counts;
     enum fm_way way; /* … and the error numbers for which others are not taken */
     int seat_refused, stop_refused;

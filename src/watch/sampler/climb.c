@@ -18,7 +18,7 @@ struct frame_words {
 
 void fm_climb_begin(struct fm_climb *climb)
 {
-    climb->frames.len = 0;
+    climb->frames.len = climb->places.len = 0;
     climb->begun = climb->last_is_own = false;
     climb->at = climb->last = climb->want = 0;
     climb->last_owner = 0;
@@ -28,6 +28,7 @@ void fm_climb_begin(struct fm_climb *climb)
 void fm_climb_release(struct fm_climb *climb)
 {
     fm_vec_release(&climb->frames);
+    fm_vec_release(&climb->places);
 }
 
 static enum fm_climb_memory word_at(struct fm_climb *climb, const struct fm_climb_ground *g,
@@ -166,6 +167,7 @@ static enum fm_climb_result pass(struct fm_climb *climb, const struct fm_climb_g
             break;
         case FM_CODE_FITS:
             fm_vec_push(&climb->frames, raw);
+            fm_vec_push(&climb->places, ((struct fm_climb_place){ climb->at, f.code }));
             break;
         case FM_CODE_HIDDEN:
             break;

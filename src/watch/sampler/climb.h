@@ -39,6 +39,29 @@ struct fm_raw_frame {
     int32_t offset; /* in its bytecode; FM_NOT_BEGUN */
 };
 
+/* A region of the program stands on a stack as a frame does (open_regions.h). */
+#define FM_RAW_REGION 0x80000000u
+
+static inline struct fm_raw_frame fm_raw_region(uint32_t number)
+{
+    return (struct fm_raw_frame){ number | FM_RAW_REGION, 0 };
+}
+
+static inline bool fm_raw_is_region(const struct fm_raw_frame *frame)
+{
+    return frame->code & FM_RAW_REGION;
+}
+
+static inline uint32_t fm_raw_region_number(const struct fm_raw_frame *frame)
+{
+    return frame->code & ~FM_RAW_REGION;
+}
+
+/* Where a frame is, and its code object. */
+struct fm_climb_place {
+    fm_addr frame, code;
+};
+
 enum fm_climb_memory {
     FM_MEMORY_HERE,
     FM_MEMORY_MISSING,
@@ -71,7 +94,8 @@ enum fm_climb_result {
 };
 
 struct fm_climb {
-    FM_VEC(struct fm_raw_frame) frames; /* newest first */
+    FM_VEC(struct fm_raw_frame) frames;   /* newest first */
+    FM_VEC(struct fm_climb_place) places; /* of each of them */
     fm_addr want;
     /* How far the climb has come. */
     bool begun;

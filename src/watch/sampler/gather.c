@@ -27,6 +27,7 @@ struct gather {
     uint32_t process;
     FM_VEC(uint32_t) threads;   /* place in the account → thread of the profile, or FM_NONE */
     FM_VEC(uint32_t) functions; /* number of a code → function */
+    FM_VEC(uint32_t) regions;   /* number of a region → function */
     FM_VEC(struct code_place) places;
     struct fm_map place_of; /* (code, offset) → place */
     struct fm_tree tree;
@@ -55,6 +56,22 @@ static void add_functions(struct gather *g)
                                  .file = fm_profile_string(g->p, code->file) };
         fm_vec_push(&g->functions, fm_profile_function(g->p, &f));
     }
+}
+
+static void add_regions(struct gather *g)
+{
+    for (size_t i = 0; i < g->a->regions.len; i++) {
+        uint32_t name =
+            fm_profile_string(g->p, fm_strings_get(g->a->details, g->a->regions.data[i]));
+        struct fm_function f = { .kind = FM_FUNCTION_REGION, .name = name, .qualname = name };
+        fm_vec_push(&g->regions, fm_profile_function(g->p, &f));
+    }
+}
+
+static uint32_t function_of(const struct gather *g, const struct fm_raw_frame *frame)
+{
+    return fm_raw_is_region(frame) ? g->regions.data[fm_raw_region_number(frame)]
+                                   : g->functions.data[frame->code];
 }
 
 static const struct code_place *place_of(struct gather *g, const struct fm_raw_frame *frame)
@@ -101,8 +118,7 @@ static uint32_t node_of(struct gather *g, const struct fm_tally_row *row)
     uint32_t node = g->p->threads.data[thread].root;
     for (uint32_t i = row->n; i-- > 0;) {
         const struct fm_raw_frame *frame = &g->a->tally.frames.data[row->first + i];
-        uint32_t func = g->functions.data[frame->code];
-        node = fm_tree_child(&g->tree, node, func);
+        node = fm_tree_child(&g->tree, node, function_of(g, frame));
     }
     return node;
 }
@@ -132,15 +148,28 @@ static bool is_first(struct gather *g, uint32_t row)
     return true;
 }
 
+/* The first frame that is no region. */
+static uint32_t newest_call(const struct gather *g, const struct fm_tally_row *row)
+{
+    uint32_t i = 0;
+    while (i < row->n && fm_raw_is_region(&g->a->tally.frames.data[row->first + i]))
+        i++;
+    return i;
+}
+
 /* The lines of a stack: the newest has the sample, all have the time below them. */
 static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t samples, int64_t ns)
 {
+    const struct fm_raw_frame *frames = g->a->tally.frames.data + row->first;
+    uint32_t newest = newest_call(g, row);
     g->seen.len = 0;
-    for (uint32_t i = 0; i < row->n; i++) {
-        const struct code_place *place = place_of(g, &g->a->tally.frames.data[row->first + i]);
+    for (uint32_t i = newest; i < row->n; i++) {
+        if (fm_raw_is_region(&frames[i]))
+            continue;
+        const struct code_place *place = place_of(g, &frames[i]);
         uint32_t at = line_row(g, place);
         struct fm_line *line = &g->rows.data[at];
-        if (i == 0) {
+        if (i == newest) {
             line->samples += samples;
             line->self_ns += ns;
             for (int k = 0; k < FM_STATE_COUNT; k++)
@@ -153,7 +182,8 @@ static void add_lines(struct gather *g, const struct fm_tally_row *row, int64_t 
 
 static void add_spot(struct gather *g, const struct fm_tally_row *row, int64_t samples, int64_t ns)
 {
-    const struct code_place *place = place_of(g, &g->a->tally.frames.data[row->first]);
+    const struct code_place *place =
+        place_of(g, &g->a->tally.frames.data[row->first + newest_call(g, row)]);
     struct fm_spot spot = { .process = g->process,
                             .func = place->func,
                             .line = place->at.line,
@@ -338,6 +368,7 @@ static void gather_target(struct fm_profile *p, const struct fm_gather_source *s
     for (size_t i = 0; i < g.a->threads.len; i++)
         fm_vec_push(&g.threads, FM_NONE);
     add_functions(&g);
+    add_regions(&g);
     for (size_t i = 0; i < g.a->tally.rows.len; i++)
         add_row(&g, &g.a->tally.rows.data[i]);
     add_order(&g);
@@ -352,6 +383,7 @@ static void gather_target(struct fm_profile *p, const struct fm_gather_source *s
     }
     fm_vec_release(&g.threads);
     fm_vec_release(&g.functions);
+    fm_vec_release(&g.regions);
     fm_vec_release(&g.places);
     fm_vec_release(&g.rows);
     fm_vec_release(&g.nodes);

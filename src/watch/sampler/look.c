@@ -240,6 +240,8 @@ enum fm_look_result fm_look(struct fm_looker *k, struct fm_looked *who, enum fm_
     if (!begin(&look))
         return FM_LOOK_MOVED;
     k->read_ns = fm_clock_ns();
+    if (!k->regions || !fm_open_regions_read(k->regions, &who->regions, &k->open))
+        k->open.n = 0;
     if (!copy(k, who, &look.tail))
         return FM_LOOK_GONE;
     enum fm_look_result result = end(&look, climb(k, who, &look.tail));

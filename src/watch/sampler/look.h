@@ -26,6 +26,7 @@
 #include "watch/os/still/seat.h"
 #include "watch/sampler/climb.h"
 #include "watch/sampler/codes.h"
+#include "watch/sampler/open_regions.h"
 
 /* Where the stack of a thread is found, and where it was. */
 struct fm_looked {
@@ -34,6 +35,7 @@ struct fm_looked {
     int stat_fd;            /* /proc/PID/task/TID/stat; −1: none */
     fm_addr cframe;         /* 3.11, 3.12: the innermost evaluation at the last look */
     struct fm_snapshot_hints hints;
+    struct fm_open_place regions; /* where its open regions are */
 };
 
 struct fm_looker {
@@ -41,12 +43,14 @@ struct fm_looker {
     const struct fm_layout *layout;
     struct fm_codes *codes;
     struct fm_seat *seat;
+    const struct fm_open_regions *regions;
     bool counts_deaths; /* there is one interpreter, and it counts its dead code objects */
     /* The last look. */
     struct fm_snapshot snapshot;
-    struct fm_climb climb; /* the stack: climb.frames */
-    uint64_t read_ns;      /* when it was read */
-    int cpu;               /* where the thread is; −1: not known */
+    struct fm_climb climb;    /* the stack: climb.frames */
+    struct fm_live_open open; /* the regions that the thread is in, at most as many as there are */
+    uint64_t read_ns;         /* when it was read */
+    int cpu;                  /* where the thread is; −1: not known */
 };
 
 enum fm_look_result {

@@ -158,6 +158,7 @@ static struct fm_target_options options_of(const struct fm_sampler *s)
                                        .tasks = s->options.tasks,
                                        .timeline = s->options.timeline,
                                        .interval_ns = interval_ns,
+                                       .folder = s->options.folder,
                                        .way = interval_ns < SHORTEST_SEATED_NS ? FM_WAY_PLAIN
                                                                                : s->options.way };
 }
@@ -221,6 +222,7 @@ static void look_for_kin(struct fm_sampler *s, uint64_t now_ns)
 static void end_target(struct fm_sampler *s, struct fm_target *t, uint64_t now_ns)
 {
     t->gone = true;
+    fm_open_regions_close(&t->regions);
     t->end_ns = now_ns;
     if (kill(t->pid, 0) == 0 || errno == EPERM)
         fm_suspects_add(&s->suspects, t->pid, t->parent, now_ns);

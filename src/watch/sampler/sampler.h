@@ -33,6 +33,7 @@ struct fm_sampler_options {
     bool tasks;           /* asyncio: the await stack of each task too */
     bool timeline;        /* keep the order of samples */
     enum fm_way way;      /* how to look at threads that run */
+    const char *folder;   /* of the run, where the regions of its processes are found; or NULL */
 };
 
 struct fm_sampler_stats {

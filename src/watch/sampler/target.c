@@ -48,7 +48,9 @@ struct fm_target *fm_target_new(pid_t pid, const struct fm_target_options *optio
     fm_codes_init(&t->codes, &t->remote, &t->runtime.layout);
     t->looker = (struct fm_looker){ .remote = &t->remote,
                                     .layout = &t->runtime.layout,
-                                    .codes = &t->codes };
+                                    .codes = &t->codes,
+                                    .regions = &t->regions };
+    fm_open_regions_init(&t->regions, options->folder, pid);
     t->fds = fm_fd_kinds_new(pid);
     t->details = fm_strings_new();
     t->exe = fm_process_exe(pid);
@@ -70,6 +72,8 @@ void fm_target_free(struct fm_target *t)
     fm_task_reader_free(t->tasks);
     fm_tasks_release(&t->task_list);
     fm_vec_release(&t->task_stack);
+    fm_open_regions_release(&t->regions);
+    fm_vec_release(&t->woven.frames);
     fm_tally_release(&t->tally);
     fm_vec_release(&t->order.times);
     fm_looker_release(&t->looker);
@@ -260,6 +264,7 @@ bool fm_target_round(struct fm_target *t, struct fm_seat *seat, uint64_t now_ns)
         t->interps.len == 1 && t->runtime.layout.interp_code_generation != FM_ABSENT;
     t->counts.rounds++;
     t->counts.running = t->counts.gil = 0;
+    fm_open_regions_refresh(&t->regions, now_ns);
     give_turns(t);
     if (only_gil) {
         for (size_t i = 0; i < t->live.len; i++) {

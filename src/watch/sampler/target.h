@@ -21,6 +21,7 @@
 #include "watch/sampler/codes.h"
 #include "watch/sampler/descriptors.h"
 #include "watch/sampler/look.h"
+#include "watch/sampler/open_regions.h"
 #include "watch/sampler/order.h"
 #include "watch/sampler/syscalls.h"
 #include "watch/sampler/tally.h"
@@ -93,6 +94,7 @@ struct fm_target_options {
     bool tasks;           /* asyncio: the await stack of each task too */
     bool timeline;        /* keep the order of samples */
     uint64_t interval_ns; /* between two rounds; 0: as fast as it goes */
+    const char *folder;   /* of the run, where regions of processes are found; NULL: nowhere */
 };
 
 struct fm_target {
@@ -112,6 +114,8 @@ struct fm_target {
     struct fm_looker looker;
     struct fm_tally tally; /* what was counted since fm_account_take() */
     struct fm_target_order order;
+    struct fm_open_regions regions;
+    struct fm_woven woven; /* the last stack with its regions */
     struct fm_fd_kinds *fds;
     struct fm_strings *details; /* texts of waits */
     struct fm_map detail_of;    /* identity of a wait → text */

@@ -229,6 +229,18 @@ static void note_wait(struct fm_target *t, struct fm_watched_thread *th,
         th->wait = fm_tally_wait(&t->tally, &wait);
 }
 
+/* The row of the stack that was seen, with the regions among its calls. */
+static uint32_t row_of(struct fm_target *t, const struct fm_watched_thread *th, bool partial)
+{
+    const struct fm_looker *k = &t->looker;
+    if (!k->open.n)
+        return fm_tally_row(&t->tally, th->number, k->climb.frames.data,
+                            (uint32_t)k->climb.frames.len, partial);
+    fm_open_regions_weave(&t->regions, &k->open, &k->climb, &t->woven);
+    return fm_tally_row(&t->tally, th->number, t->woven.frames.data, (uint32_t)t->woven.frames.len,
+                        partial);
+}
+
 static void take_sample(struct fm_target *t, struct fm_watched_thread *th,
                         const struct fm_syscall *call, enum fm_look_result result,
                         enum fm_proof proof, uint64_t now_ns)
@@ -241,7 +253,7 @@ static void take_sample(struct fm_target *t, struct fm_watched_thread *th,
     if (proof != FM_PROOF_BLOCKED && !t->read_ns)
         t->read_ns = k->read_ns;
     th->state = call->running ? running_state(t, th, now_ns) : blocked_state(t, th, call);
-    th->row = fm_tally_row(&t->tally, th->number, k->climb.frames.data, n, result == FM_LOOK_CUT);
+    th->row = row_of(t, th, result == FM_LOOK_CUT);
     th->wait = UINT32_MAX;
     th->waits_for_gil = th->state == FM_STATE_GIL; /* also on the way in and out */
     th->proof = proof;
@@ -254,6 +266,8 @@ enum fm_thread_seen fm_thread_look(struct fm_target *t, struct fm_watched_thread
                                    uint64_t now_ns)
 {
     uint64_t switches;
+    fm_open_regions_place(&t->regions, th->native ? (uint32_t)th->native : (uint32_t)th->tid,
+                          &th->look.regions);
     go_there(t, th);
     if (now_ns - th->cpu_read_ns > CPU_NS) {
         th->cpu_read_ns = now_ns;

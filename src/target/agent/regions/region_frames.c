@@ -49,10 +49,14 @@ static const _PyInterpreterFrame *owner(void)
     return frame;
 }
 
-const void *fm_region_frames_owner_code(void)
+struct fm_region_place fm_region_frames_owner(void)
 {
-    const _PyInterpreterFrame *frame = owner();
-    return frame ? fm_region_frames_code(frame) : NULL;
+    return fm_region_frames_place(owner());
+}
+
+struct fm_region_place fm_region_frames_innermost(void)
+{
+    return fm_region_frames_place(python_frame(fm_python_own_frame()));
 }
 
 /* ---- hearing of it ----------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "target/agent/python.h"
+#include "target/agent/regions/visits.h"
 
 #define FM_PLAIN_CODES 64u /* a power of two */
 
@@ -25,8 +26,11 @@
  * cannot be watched. Raises nothing. */
 const void *fm_region_frames_watch(void);
 
-/* The code of the function whose region it is that is entered now; NULL: there is none. */
-const void *fm_region_frames_owner_code(void);
+/* The call whose region it is that is entered now. */
+struct fm_region_place fm_region_frames_owner(void);
+
+/* The innermost call of this thread, which need not have the GIL: what C code enters is below it. */
+struct fm_region_place fm_region_frames_innermost(void);
 
 #ifdef FM_PYTHON_FRAMES
 /* Code whose calls, if they are no generators, own what they enter: most of a program's. By address. */
@@ -37,6 +41,11 @@ static inline PyCodeObject *fm_region_frames_code(const _PyInterpreterFrame *fra
     uintptr_t code; /* with marks in its lowest bits, from 3.14 on */
     memcpy(&code, (const char *)frame + FM_FRAME_CODE, sizeof code);
     return (PyCodeObject *)(code & ~(uintptr_t)7);
+}
+
+static inline struct fm_region_place fm_region_frames_place(const _PyInterpreterFrame *frame)
+{
+    return (struct fm_region_place){ frame, frame ? fm_region_frames_code(frame) : NULL };
 }
 
 /* Is a function that is no generator running, and known to be of the plain kind? Then

@@ -131,11 +131,16 @@ static struct fm_region_thread *thread_begins(struct fm_collector *c)
         *t = (struct fm_region_thread){ .era = regions.era };
         t->meter = fm_store_record(&c->store, FM_LIVE_METERS, sizeof *t->meter);
         t->number = t->meter ? regions.meter_count++ : 0;
+        t->open = fm_store_record(&c->store, FM_LIVE_OPEN, sizeof *t->open);
     }
     t->tid = (uint32_t)syscall(SYS_gettid);
     t->clock = fm_region_clock_new(
         (struct fm_clock_pair){ c->store.header->start_ticks, c->store.header->start_ns });
     place_meter(t);
+    if (t->open) {
+        t->open->tid = t->tid;
+        __atomic_add_fetch(&c->store.header->opens, 1, __ATOMIC_RELEASE);
+    }
     this_thread = t;
     return t;
 }
@@ -225,7 +230,7 @@ static inline struct fm_region_visit *visit(struct fm_collector *c, struct fm_re
 
 static inline __attribute__((always_inline)) struct fm_region_visit *
 begin_here(struct fm_collector *c, struct fm_region_thread *t, const void *owner,
-           struct fm_region_name *name, const void *frame)
+           struct fm_region_name *name, const void *frame, struct fm_region_place place)
 {
     struct fm_region_visit *caller = t->newest;
     const struct fm_region_visit *outer = around(t, name);
@@ -237,6 +242,7 @@ begin_here(struct fm_collector *c, struct fm_region_thread *t, const void *owner
     v->inner = outer != NULL;
     v->owner = owner;
     v->frame = frame;
+    v->place = place;
     v->live->region = region->live->id;
     v->live->tid = t->tid;
     v->live->level = caller ? caller->live->level + 1 : 0;
@@ -256,9 +262,9 @@ begin_here(struct fm_collector *c, struct fm_region_thread *t, const void *owner
 /* Not where every region comes by. */
 static __attribute__((noinline)) struct fm_region_visit *
 begin(struct fm_collector *c, struct fm_region_thread *t, const void *owner,
-      struct fm_region_name *name, const void *frame)
+      struct fm_region_name *name, const void *frame, struct fm_region_place place)
 {
-    return begin_here(c, t, owner, name, frame);
+    return begin_here(c, t, owner, name, frame, place);
 }
 
 /* … when something is new: the store, the thread, the name, the code that enters; or there is a trace. */
@@ -268,12 +274,13 @@ static __attribute__((noinline)) void enter_first(const void *owner, PyObject *t
     int saved_errno = errno;
     const void *frame = fm_region_frames_watch(); /* before anything is measured */
     struct fm_region_name *name = *known = fm_region_name_of(text);
+    struct fm_region_place place = fm_region_frames_owner();
     struct fm_collector *c = hold();
     struct fm_region_thread *t = c && name ? thread_now(c) : NULL;
-    struct fm_region_visit *v = t ? begin(c, t, owner, name, frame) : NULL;
+    struct fm_region_visit *v = t ? begin(c, t, owner, name, frame, place) : NULL;
     fm_regions_release();
     if (v && fm_region_nodes_on(c))
-        fm_region_node_enter(c, v, fm_region_frames_owner_code());
+        fm_region_node_enter(c, v, place.code);
     if (t && fm_trace_on())
         fm_trace_region_begin(fm_region_traced_name(name));
     errno = saved_errno;
@@ -304,7 +311,7 @@ static __attribute__((noinline)) void enter_traced(const void *owner, PyObject *
         return;
     }
     fm_regions_hold();
-    begin_here(c, t, owner, *known, NULL);
+    begin_here(c, t, owner, *known, NULL, fm_region_frames_place(fm_python_frame()));
     uint64_t now = t->newest ? t->newest->live->begin_ticks : 0; /* 0: there was no room for it */
     fm_regions_release();
     if (!fm_trace_mark_simply(traced, FM_TRACE_REGION_BEGIN, (*known)->trace, now))
@@ -323,11 +330,12 @@ void fm_regions_enter(const void *owner, PyObject *text, struct fm_region_name *
         enter_traced(owner, text, known);
         return;
     }
+    struct fm_region_place place = fm_region_frames_place(fm_python_frame());
     fm_regions_hold();
-    struct fm_region_visit *v = begin_here(c, t, owner, *known, NULL);
+    struct fm_region_visit *v = begin_here(c, t, owner, *known, NULL, place);
     fm_regions_release();
     if (__builtin_expect(v && fm_region_nodes_on(c), 0))
-        fm_region_node_enter(c, v, fm_region_frames_code(fm_python_frame()));
+        fm_region_node_enter(c, v, place.code);
 }
 
 /* The newest that this one entered; if there is none in this thread, one that waits: its generator was
@@ -442,10 +450,11 @@ void fm_regions_enter_c(const char *text, bool has_gil)
 {
     int saved_errno = errno;
     bool held;
+    struct fm_region_place place = fm_region_frames_innermost();
     struct fm_collector *c = hold_for_c(has_gil, &held);
     struct fm_region_name *name = c ? fm_region_name_find(text, strlen(text)) : NULL;
     struct fm_region_thread *t = name ? thread_now(c) : NULL;
-    struct fm_region_visit *v = t ? begin(c, t, &by_c, name, NULL) : NULL;
+    struct fm_region_visit *v = t ? begin(c, t, &by_c, name, NULL, place) : NULL;
     release_for_c(has_gil, held);
     if (v && has_gil && fm_region_nodes_on(c))
         fm_region_node_enter(c, v, NULL);

@@ -95,6 +95,26 @@ static void count_memory(struct fm_region_visit *v, const struct fm_live_meter *
     live->freed = meter->freed;
 }
 
+/* All that the thread is in, anew: the oldest first. */
+static void show_all(const struct fm_region_thread *t)
+{
+    const struct fm_region_visit *v = t->newest;
+    __atomic_store_n(&t->open->n, 0, __ATOMIC_RELEASE);
+    while (v && v->older)
+        v = v->older;
+    for (uint32_t n = 0; v; n++, v = v->newer)
+        fm_visit_show(v, t->open, n);
+}
+
+/* It is out of its thread's list. */
+static void hide(const struct fm_region_thread *t, bool was_newest)
+{
+    if (was_newest)
+        fm_visit_hide_newest(t->open);
+    else if (t->open)
+        show_all(t);
+}
+
 /* Take it out of its thread's list, with what it did there. */
 static void stop_running(struct fm_region_visit *v, uint64_t now)
 {
@@ -105,6 +125,7 @@ static void stop_running(struct fm_region_visit *v, uint64_t now)
     if (v->older)
         v->older->newer = v->newer;
     *(v->newer ? &v->newer->older : &t->newest) = v->older;
+    hide(t, !v->newer);
     v->thread = NULL;
     v->older = v->newer = NULL;
 }

@@ -26,6 +26,11 @@ struct fm_region_record {
     const struct fm_region_name *name;
 };
 
+/* The call that is in a region; addresses alone, nothing is held. */
+struct fm_region_place {
+    const void *frame, *code; /* NULL: not known */
+};
+
 /* A visit that is open, or one that was and waits to be used again. Never freed. */
 struct fm_region_visit {
     struct fm_live_visit *live;
@@ -33,6 +38,7 @@ struct fm_region_visit {
     struct fm_region_name *name;
     const void *owner;
     const void *frame;               /* of the generator or coroutine that is in it, or NULL */
+    struct fm_region_place place;    /* whose it is */
     bool inner;                      /* of a region that the thread is in already */
     struct fm_region_thread *thread; /* NULL while suspended, and of tokens */
     struct fm_region_visit *older,
@@ -54,6 +60,7 @@ struct fm_region_visit {
 struct fm_region_thread {
     struct fm_region_visit *newest;
     struct fm_live_meter *meter; /* NULL: no memory for it */
+    struct fm_live_open *open;   /* what it is in, for those who look; or NULL */
     uint32_t number;             /* of the meter */
     uint32_t tid, era;
     bool counts; /* the heap library counts in the meter */
@@ -86,6 +93,25 @@ static inline struct fm_region_visit *fm_visit_new(struct fm_store *store)
     return v;
 }
 
+/* Whoever looks at the thread sees the region once it is whole: the thread does not run then, so that only the
+ * order of stores matters. */
+static inline void fm_visit_show(const struct fm_region_visit *v, struct fm_live_open *open,
+                                 uint32_t n)
+{
+    if (n < FM_LIVE_OPEN_MOST)
+        open->regions[n] = (struct fm_live_open_region){ .frame = (uintptr_t)v->place.frame,
+                                                         .code = (uintptr_t)v->place.code,
+                                                         .region = v->live->region };
+    __atomic_store_n(&open->n, n + 1, __ATOMIC_RELEASE);
+}
+
+/* The newest of the thread is over, or waits. */
+static inline void fm_visit_hide_newest(struct fm_live_open *open)
+{
+    if (__builtin_expect(open != NULL, 1))
+        __atomic_store_n(&open->n, open->n - 1, __ATOMIC_RELEASE);
+}
+
 /* It runs in this thread from now on. */
 void fm_visit_meter(struct fm_region_visit *v, struct fm_region_thread *t);
 static inline void fm_visit_run_in(struct fm_region_visit *v, struct fm_region_thread *t)
@@ -100,6 +126,8 @@ static inline void fm_visit_run_in(struct fm_region_visit *v, struct fm_region_t
     if (t->newest)
         t->newest->newer = v;
     t->newest = v;
+    if (__builtin_expect(t->open != NULL, 1))
+        fm_visit_show(v, t->open, t->open->n);
 }
 
 /* It waits from now on, and goes on in a thread. */
@@ -160,6 +188,7 @@ static inline bool fm_visit_end_simply(struct fm_region_visit *v, uint64_t now)
     t->newest = v->older;
     if (v->older)
         v->older->newer = NULL;
+    fm_visit_hide_newest(t->open);
     live->end_ticks = now;
     __atomic_store_n(&live->state, FM_LIVE_VISIT_FREE, __ATOMIC_RELEASE);
     fm_visit_add_time(region, ticks);
