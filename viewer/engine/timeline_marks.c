@@ -8,10 +8,12 @@
  *
  * Where there are still too many rows, cells become longer until they fit: nothing is left out at the
  * end of the time that was asked for. All marks are gone through once, for an overview with short
- * cells; whoever looks from far away gets rows made of that.
+ * cells; whoever looks from far away gets rows made of that. Where the overview itself had to have longer cells, an
+ * answer over most of the run, which has room for fewer rows, would have to as well, and is made of it, too.
  */
 #include "timeline.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -40,10 +42,17 @@ struct mark_rows {
     FM_VEC(struct mark_row) rows;
 };
 
+/* Tasks of a process with consecutive numbers, as most of them have: a lookup for each mark is one in a table. */
+struct life_run {
+    uint32_t process, first, count;
+    size_t at; /* in life_ns */
+};
+
 struct fm_mark_overview {
     struct mark_rows groups[GROUPS];
-    struct fm_map lives;      /* process and number of a task → … */
-    FM_VEC(uint64_t) life_ns; /* how long it lived */
+    uint64_t asked_ns;             /* cells that it was to have */
+    FM_VEC(struct life_run) lives; /* by process and number */
+    FM_VEC(uint64_t) life_ns;      /* how long each lived */
 };
 
 struct gathering {
@@ -69,20 +78,43 @@ static double value_of(const struct fm_mark *mark)
 
 /* ---- tasks ---- */
 
-static uint64_t task_key(uint32_t process, double number)
-{
-    return fm_map_pair(process, (uint32_t)number);
-}
-
 static bool add_life(void *context, const struct fm_traced_task *task)
 {
     struct fm_mark_overview *o = context;
-    bool is_new;
+    struct life_run *last = o->lives.len ? &o->lives.data[o->lives.len - 1] : NULL;
     uint64_t ns = task->done_ns == UINT64_MAX ? UINT64_MAX : task->done_ns - task->created_ns;
-    fm_map_at(&o->lives, task_key(task->process, task->number), (uint32_t)o->life_ns.len, &is_new);
-    if (is_new)
-        fm_vec_push(&o->life_ns, ns);
+    struct life_run fresh = { task->process, task->number, 1, o->life_ns.len };
+    if (last && last->process == task->process && task->number - last->first == last->count)
+        last->count++;
+    else
+        fm_vec_push(&o->lives, fresh);
+    fm_vec_push(&o->life_ns, ns);
     return true;
+}
+
+static int compare_lives(const void *a, const void *b)
+{
+    const struct life_run *x = a, *y = b;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* How long a task lived; NULL: it is not known. */
+static const uint64_t *life_of(const struct fm_mark_overview *o, uint32_t process, uint32_t number)
+{
+    size_t low = 0, high = o->lives.len;
+    while (low < high) { /* the first run that begins behind it */
+        size_t middle = low + (high - low) / 2;
+        const struct life_run *run = &o->lives.data[middle];
+        if (run->process < process || (run->process == process && run->first <= number))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct life_run *run = low ? &o->lives.data[low - 1] : NULL;
+    bool found = run && run->process == process && number - run->first < run->count;
+    return found ? &o->life_ns.data[run->at + (number - run->first)] : NULL;
 }
 
 static bool is_brief(const struct gathering *g, const struct mark_row *row, uint64_t cell_ns)
@@ -90,8 +122,8 @@ static bool is_brief(const struct gathering *g, const struct mark_row *row, uint
     if (!row->value)
         return true;
     const struct fm_lane *lane = fm_timeline_lane(g->t, row->lane);
-    const uint32_t *at = fm_map_find(&g->overview->lives, task_key(lane->process, row->value));
-    return at && g->overview->life_ns.data[*at] < cell_ns;
+    const uint64_t *life_ns = life_of(g->overview, lane->process, (uint32_t)row->value);
+    return life_ns && *life_ns < cell_ns;
 }
 
 /* ---- rows ---- */
@@ -222,7 +254,10 @@ static int make_overview(struct fm_recording *r, struct fm_timeline *t, struct f
         g.groups[i].cell_ns = cell_ns;
     g.groups[GROUP_MARKS].most = g.groups[GROUP_TASKS].most = OVERVIEW_ROWS;
     g.groups[GROUP_AWAITS].most = MOST_AWAITS;
+    o->asked_ns = cell_ns;
     int status = fm_timeline_tasks(t, add_life, o, err);
+    if (o->lives.len)
+        qsort(o->lives.data, o->lives.len, sizeof *o->lives.data, compare_lives);
     if (!status)
         status = fm_timeline_marks(t, FM_NONE, 0, UINT64_MAX, gather, &g, err);
     memcpy(o->groups, g.groups, sizeof o->groups);
@@ -235,7 +270,7 @@ void fm_mark_overview_free(struct fm_mark_overview *o)
     if (!o)
         return;
     release_rows(o->groups);
-    fm_map_release(&o->lives);
+    fm_vec_release(&o->lives);
     fm_vec_release(&o->life_ns);
     free(o);
 }
@@ -252,6 +287,16 @@ static void take_overview(struct gathering *g, enum group group, uint64_t from_n
     }
     g->groups[group].more |= from->more;
     g->wanted[group] = false;
+}
+
+/* Is the overview as good as another look at all marks of that time? */
+static bool suffices(const struct gathering *g, enum group group, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t length_ns = fm_timeline_length_ns(g->t), cell_ns = g->overview->groups[group].cell_ns;
+    uint64_t end_ns = to_ns < length_ns ? to_ns : length_ns;
+    if (g->groups[group].cell_ns * COARSER >= cell_ns)
+        return true;
+    return cell_ns > g->overview->asked_ns && from_ns < end_ns && end_ns - from_ns >= length_ns / 2;
 }
 
 /* ---- the answer ---- */
@@ -333,7 +378,7 @@ int fm_engine_timeline_marks(struct fm_engine *e, int recording, double from_ns,
         g.groups[i].cell_ns = fm_timeline_instant(cell_ns < 1 ? 1 : cell_ns);
         g.groups[i].most = i == GROUP_AWAITS ? MOST_AWAITS : ANSWER_ROWS;
         g.wanted[i] = true;
-        if (g.groups[i].cell_ns * COARSER >= r->overview->groups[i].cell_ns)
+        if (suffices(&g, (enum group)i, from, to))
             take_overview(&g, (enum group)i, from, to);
     }
     bool far = !g.wanted[GROUP_MARKS] && !g.wanted[GROUP_TASKS];

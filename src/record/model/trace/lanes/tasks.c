@@ -50,7 +50,9 @@ static const struct fm_trace_tasks *tasks_of(struct fm_timeline *t, uint32_t tra
 uint32_t fm_timeline_task_name(struct fm_timeline *t, uint32_t trace, uint32_t task)
 {
     const struct fm_trace_tasks *tasks = tasks_of(t, trace);
-    size_t low = 0, high = tasks->list.len;
+    size_t low = 0, high = tasks->list.len, likely = (size_t)task - 1;
+    if (likely < high && tasks->list.data[likely].task == task) /* they are numbered from 1 on */
+        low = high = likely;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (tasks->list.data[middle].task < task)
