@@ -91,12 +91,14 @@ static void in_child(void)
     release();
 }
 
-void fm_fork_stop_others(void)
+bool fm_fork_stop_others(void)
 {
     fm_heap_lock_take(&forking);
     __atomic_store_n(fm_heap.here, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&fm_heap.quiet, false, __ATOMIC_SEQ_CST);
-    fm_threads_await(NULL);
+    /* Who was outside once stays outside, though it may say that it is inside before it sees why not. */
+    bool begun = fm_threads_await_beginning();
+    return fm_threads_await(NULL) && begun;
 }
 
 void fm_fork_let_others_go(bool quiet)

@@ -24,8 +24,9 @@ bool fm_fork_arrive(void);
 void fm_fork_wait(void);
 
 /* The same for other ends: all others are outside of events until they are let go. Quiet: nothing more is
- * recorded; only events that were open already go on as if it were. Busy must be set. */
-void fm_fork_stop_others(void);
+ * recorded; only events that were open already go on as if it were. Busy must be set. False: somebody is still
+ * inside. */
+bool fm_fork_stop_others(void);
 void fm_fork_let_others_go(bool quiet);
 bool fm_fork_is_quiet(void);
 

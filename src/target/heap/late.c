@@ -49,8 +49,7 @@ static bool begin(const char *mode, const struct fm_heap_layout *layout)
 {
     bool again = fm_heap.header;
     if (again) {
-        fm_fork_stop_others();
-        if (!fm_threads_are_outside()) {
+        if (!fm_fork_stop_others()) {
             fm_fork_let_others_go(true);
             return false;
         }

@@ -133,23 +133,38 @@ bool fm_threads_can_await(void)
     return can_await;
 }
 
-static void await_one(const struct fm_heap_self *one)
+static bool await_zero(const uint32_t *word)
 {
-    for (int i = 0; i < MOST_YIELDS + MOST_NAPS && one != fm_heap_self &&
-                    __atomic_load_n(&one->inside, __ATOMIC_ACQUIRE);
-         i++)
+    for (int i = 0; i < MOST_YIELDS + MOST_NAPS; i++) {
+        if (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+            return true;
         fm_heap_nap(i < MOST_YIELDS);
+    }
+    return false;
 }
 
-void fm_threads_await(const struct fm_heap_self *one)
+static bool await_one(const struct fm_heap_self *one)
+{
+    return one == fm_heap_self || await_zero(&one->inside);
+}
+
+bool fm_threads_await(const struct fm_heap_self *one)
 {
     int saved_errno = errno;
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    if (one)
-        await_one(one);
+    bool outside = !one || await_one(one);
     for (struct fm_heap_self *self = fm_threads_all(); self && !one; self = self->next)
-        await_one(self);
+        outside &= await_one(self);
     errno = saved_errno;
+    return outside;
+}
+
+bool fm_threads_await_beginning(void)
+{
+    int saved_errno = errno;
+    bool begun = await_zero(&threads.beginning);
+    errno = saved_errno;
+    return begun;
 }
 
 /* ---- beginning ---- */
@@ -230,14 +245,6 @@ static bool renew(struct fm_heap_self *self)
     self->seen = 0;
     self->last.block = NULL;
     return prepare(self);
-}
-
-bool fm_threads_are_outside(void)
-{
-    bool outside = !__atomic_load_n(&threads.beginning, __ATOMIC_SEQ_CST);
-    for (struct fm_heap_self *self = fm_threads_all(); self; self = self->next)
-        outside &= self == fm_heap_self || !__atomic_load_n(&self->inside, __ATOMIC_ACQUIRE);
-    return outside;
 }
 
 bool fm_threads_begin_again(void)

@@ -19,8 +19,11 @@ static inline struct fm_heap_self *fm_threads_self(void)
 struct fm_heap_self *fm_threads_all(void); /* the first of a list that only grows */
 
 /* Wait until a thread, or (NULL) every other, has been outside of events since this call began: what it
- * might be looking at is about to go. */
-void fm_threads_await(const struct fm_heap_self *one);
+ * might be looking at is about to go. False if one was not for too long: a debugger stopped it. */
+bool fm_threads_await(const struct fm_heap_self *one);
+
+/* … until those who are about to be in the list are in it. While nobody else may begin. */
+bool fm_threads_await_beginning(void);
 bool fm_threads_can_await(void); /* else what depends on it must not be */
 void fm_threads_init(void);
 
@@ -37,9 +40,6 @@ static inline void fm_threads_see_free(struct fm_heap_self *self)
     if (FM_UNLIKELY(self->name_in) && --self->name_in == 0)
         fm_threads_learn_name(self);
 }
-
-/* Was waiting for them of use? */
-bool fm_threads_are_outside(void);
 
 /* Threads that are known from an earlier recording are new to this store; before `here` is set. */
 bool fm_threads_begin_again(void);
