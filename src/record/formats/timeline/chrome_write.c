@@ -125,23 +125,24 @@ static void begin_lane(void *context, size_t lane)
 
 /* ---- calls ---- */
 
-/* Values, and whether it was left by an exception. */
-static void put_args(struct chrome_writer *w, const struct fm_export_values *values, bool raised)
+/* Values, and a word that is true of it. */
+static void put_args(struct chrome_writer *w, const struct fm_export_values *values,
+                     const char *word)
 {
     struct fm_buffer *out = &w->file.bytes;
     const struct fm_export_value *value;
     bool first = true;
-    if (raised)
-        fm_buffer_add_text(out, ",\"args\":{\"raised\":true");
+    if (word)
+        fm_buffer_addf(out, ",\"args\":{\"%s\":true", word);
     for (size_t at = 0; (value = fm_export_value_next(values, &at));) {
-        fm_buffer_add_text(out, first && !raised ? ",\"args\":{" : ",");
+        fm_buffer_add_text(out, first && !word ? ",\"args\":{" : ",");
         first = false;
         fm_json_put_text(out, fm_profile_text(w->p, value->name),
                          fm_strings_len(w->p->strings, value->name));
         fm_buffer_add_char(out, ':');
         fm_json_put_text(out, values->texts + value->text_at, value->text_len);
     }
-    if (raised || !first)
+    if (word || !first)
         fm_buffer_add_char(out, '}');
 }
 
@@ -160,7 +161,7 @@ static void begin_span(void *context, const struct fm_time_span *span, uint64_t 
             fm_buffer_addf(&name, " (%s:%u)", fm_profile_text(w->p, f->file), f->line);
     }
     put_words(w, fm_export_category(w->p, span), fm_buffer_text(&name), name.len);
-    put_args(w, values, false);
+    put_args(w, values, fm_export_begin_word(span));
     end_event(w);
     if (w->arrives)
         put_arrow(w, "f", w->pid, at_ns);
@@ -173,7 +174,7 @@ static void end_span(void *context, const struct fm_time_span *span, uint64_t at
     struct chrome_writer *w = context;
     begin_event(w, "E");
     put_ts(w, at_ns);
-    put_args(w, values, span->flags & FM_SPAN_UNWOUND);
+    put_args(w, values, fm_export_end_word(span));
     end_event(w);
 }
 

@@ -27,6 +27,18 @@ const char *fm_export_category(const struct fm_profile *p, const struct fm_time_
     return span->func < p->functions.len ? kinds[p->functions.data[span->func].kind % 5] : "native";
 }
 
+const char *fm_export_begin_word(const struct fm_time_span *span)
+{
+    return span->flags & FM_SPAN_BEGAN_BEFORE ? "began before" : NULL;
+}
+
+const char *fm_export_end_word(const struct fm_time_span *span)
+{
+    if (span->flags & FM_SPAN_UNWOUND)
+        return "raised";
+    return span->flags & (FM_SPAN_OPEN | FM_SPAN_CUT) ? "still open" : NULL;
+}
+
 /* ---- what was asked for ---- */
 
 /* Spans that are open on a lane. Those that were told come first: who is inside is shorter. */
@@ -105,13 +117,15 @@ static uint64_t in_range(struct export_walk *w, uint64_t ns)
 static void tell_begins(struct export_walk *w, uint64_t now_ns)
 {
     while (w->told < w->open.len) {
-        const struct fm_time_span *span = &w->open.data[w->told];
+        struct fm_time_span *span = &w->open.data[w->told];
         bool deep = w->choice->max_depth && span->depth >= w->choice->max_depth;
         uint64_t age = now_ns > span->begin_ns ? now_ns - span->begin_ns : 0;
         if (deep || age < w->choice->min_ns)
             return;
         w->told++;
         w->spans++;
+        if (span->begin_ns < w->choice->from_ns)
+            span->flags |= FM_SPAN_BEGAN_BEFORE;
         if (w->writer) {
             struct fm_export_values values = values_at(w, &w->begins, span->begin_ns, span->depth);
             w->writer->begin(w->writer->context, span, in_range(w, span->begin_ns), &values);

@@ -90,6 +90,11 @@ int fm_export_save(const struct fm_profile *p, const struct fm_save_choice *choi
 /* Those of both formats. */
 fm_export_fn fm_perfetto_write, fm_chrome_write;
 
+/* A word for a span that is not whole, or left by an exception; NULL: there is nothing to say. Both are true of
+ * the part of the timeline that is told. */
+const char *fm_export_begin_word(const struct fm_time_span *span);
+const char *fm_export_end_word(const struct fm_time_span *span);
+
 /* How spans are called: by what they are. */
 const char *fm_export_category(const struct fm_profile *p, const struct fm_time_span *span);
 

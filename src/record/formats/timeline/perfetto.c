@@ -195,6 +195,7 @@ static void begin_span(void *context, const struct fm_time_span *span, uint64_t 
     } else {
         fm_proto_text(&w->event, EVENT_NAME, "?");
     }
+    fm_perfetto_say(w, fm_export_begin_word(span));
     add_values(w, values);
     end_event(w, at_ns);
 }
@@ -203,9 +204,9 @@ static void end_span(void *context, const struct fm_time_span *span, uint64_t at
                      const struct fm_export_values *values)
 {
     struct fm_perfetto *w = context;
-    (void)span;
     fm_buffer_clear(&w->event);
     fm_proto_number(&w->event, EVENT_TYPE, SLICE_END);
+    fm_perfetto_say(w, fm_export_end_word(span));
     add_values(w, values);
     end_event(w, at_ns);
 }

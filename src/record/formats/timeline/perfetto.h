@@ -84,6 +84,9 @@ uint64_t fm_perfetto_lane_track(const struct fm_perfetto *w, size_t lane);
 /* Describe the tracks of a lane and its process. */
 void fm_perfetto_describe_lane(struct fm_perfetto *w, size_t lane);
 
+/* A word that is true of the event that is being made; NULL: none. */
+void fm_perfetto_say(struct fm_perfetto *w, const char *word);
+
 /* A text with a name, of the event that is being made. */
 void fm_perfetto_annotate(struct fm_perfetto *w, const char *name, size_t name_len,
                           const char *text, size_t text_len);

@@ -179,6 +179,16 @@ static void annotate(struct fm_perfetto *w, const char *name, uint64_t value)
     fm_proto_message(&w->event, EVENT_ANNOTATIONS, &w->part);
 }
 
+void fm_perfetto_say(struct fm_perfetto *w, const char *word)
+{
+    if (!word)
+        return;
+    fm_buffer_clear(&w->part);
+    fm_proto_text(&w->part, 10, word);
+    fm_proto_number(&w->part, 2, 1);
+    fm_proto_message(&w->event, EVENT_ANNOTATIONS, &w->part);
+}
+
 void fm_perfetto_annotate(struct fm_perfetto *w, const char *name, size_t name_len,
                           const char *text, size_t text_len)
 {

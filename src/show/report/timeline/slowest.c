@@ -115,15 +115,17 @@ static void put_sentence(const struct fm_report *r, const struct fm_durations *d
     fputs("\n\n", r->out);
 }
 
+/* Of a call that is cut, what is seen of it is not all that it took. */
 static const char *how_it_ended(const struct fm_time_span *span)
 {
+    bool began_before = span->flags & FM_SPAN_BEGAN_BEFORE;
     if (span->flags & FM_SPAN_UNWOUND)
-        return "raised";
+        return began_before ? "began before, raised" : "raised";
     if (span->flags & (FM_SPAN_OPEN | FM_SPAN_CUT))
-        return "still open";
+        return began_before ? "began before, still open" : "still open";
     if (span->flags & FM_SPAN_YIELDED)
-        return "yielded";
-    return "";
+        return began_before ? "began before, yielded" : "yielded";
+    return began_before ? "began before" : "";
 }
 
 static bool have_values(const struct fm_report *r, const struct fm_durations *d,

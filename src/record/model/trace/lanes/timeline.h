@@ -42,14 +42,15 @@ struct fm_lane {
 };
 
 enum fm_span_flags {
-    FM_SPAN_BEGAN_BEFORE = 1, /* open when the lane began, or after a loss */
-    FM_SPAN_OPEN = 2,         /* had not ended when the lane did */
-    FM_SPAN_UNWOUND = 4,      /* ended by an exception */
-    FM_SPAN_RESUMED = 8,      /* a generator or coroutine went on: no call of its own */
-    FM_SPAN_YIELDED = 16,     /* it ended by giving up control */
-    FM_SPAN_REGION = 32,      /* `func` is a function of kind REGION */
-    FM_SPAN_COLLECTION = 64,  /* of the garbage collector; REGION, too */
-    FM_SPAN_CUT = 128,        /* goes on beyond the end that was asked for */
+    FM_SPAN_BEGAN_BEFORE =
+        1, /* open when the lane (with --window: what is kept of it) began, or after a loss */
+    FM_SPAN_OPEN = 2,        /* had not ended when the lane did */
+    FM_SPAN_UNWOUND = 4,     /* ended by an exception */
+    FM_SPAN_RESUMED = 8,     /* a generator or coroutine went on: no call of its own */
+    FM_SPAN_YIELDED = 16,    /* it ended by giving up control */
+    FM_SPAN_REGION = 32,     /* `func` is a function of kind REGION */
+    FM_SPAN_COLLECTION = 64, /* of the garbage collector; REGION, too */
+    FM_SPAN_CUT = 128,       /* goes on beyond the end that was asked for */
 };
 
 struct fm_time_span {

@@ -10,6 +10,7 @@
 struct range {
     struct fm_tree tree;
     uint64_t from_ns;
+    uint64_t lane_ns;       /* when the lane begins */
     FM_VEC(uint32_t) stack; /* contexts of what is open */
     uint32_t root;
 };
@@ -39,7 +40,8 @@ static void end(struct range *r, const struct fm_time_span *span)
     fm_profile_add(p, FM_METRIC_TOTAL, node, ns);
     if (p->nodes.data[node].parent == r->root)
         fm_profile_add(p, FM_METRIC_TOTAL, r->root, ns);
-    if (span->begin_ns < r->from_ns || span->flags & (FM_SPAN_CUT | FM_SPAN_OPEN))
+    bool whole = span->begin_ns > r->lane_ns || !(span->flags & FM_SPAN_BEGAN_BEFORE);
+    if (span->begin_ns < r->from_ns || !whole || span->flags & (FM_SPAN_CUT | FM_SPAN_OPEN))
         return;
     fm_profile_add(p, FM_METRIC_MIN, node, ns ? ns : 1);
     fm_profile_add(p, FM_METRIC_MAX, node, ns);
@@ -64,6 +66,7 @@ int fm_traced_add(struct fm_timeline *t, uint64_t from_ns, uint64_t to_ns, struc
             fm_tree_know(&r.tree, into->nodes.data[i].parent, into->nodes.data[i].func, i);
     for (size_t lane = 0; lane < t->traced.len && !status; lane++) {
         r.stack.len = 0;
+        r.lane_ns = t->lanes.data[lane].begin_ns;
         r.root = into->threads.data[t->lanes.data[lane].thread].root;
         status = fm_timeline_events(t, lane, from_ns, to_ns, take, &r, err);
     }

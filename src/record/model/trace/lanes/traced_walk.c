@@ -11,6 +11,7 @@ struct walk {
     const struct fm_traced_lane *lane;
     struct fm_trace_clock *clock;
     uint64_t from, to; /* ticks: the first that is asked for, and the first that is not */
+    uint64_t first;    /* ticks: where the lane begins; what is open then began before */
     bool started;      /* what is open was told */
     bool stopped;      /* nobody wants more */
     fm_lane_event_fn *each;
@@ -64,6 +65,8 @@ static void tell(struct walk *w, const struct fm_open_frame *frame, size_t depth
     event.span.func = fm_timeline_function(w->t, w->lane->trace, fm_event_subject(frame->code));
     event.span.depth = (uint32_t)depth;
     event.span.flags = begin_flags(frame->code) | flags;
+    if (frame->begin < w->first)
+        event.span.flags |= FM_SPAN_BEGAN_BEFORE;
     w->stopped = !w->each(w->context, &event);
 }
 
@@ -167,6 +170,7 @@ static int traced_events(struct fm_timeline *t, size_t lane, uint64_t from_ns, u
     uint64_t end_ns = fm_trace_clock_ns(w.clock, traced->end);
     w.to = to_ns > end_ns ? UINT64_MAX : to_ns ? fm_trace_clock_ticks(w.clock, to_ns - 1) + 1 : 0;
     t->frames.len = 0;
+    w.first = traced->stretches.list.len ? traced->stretches.list.data[0].begin : 0;
     walk_stretches(&w);
     if (!w.started && !w.stopped)
         start(&w);
