@@ -466,11 +466,17 @@ def test_only_the_last_of_a_long_run(tmp_path, own_run_folders):
             "def early(): pass\n"
             "def late(): pass\n"
             "for _ in range(200_000): early()\n"
-            "packed = ''\n"
-            "while sys.argv[1:] and not (packed and open(packed, 'rb').read(1 << 16).count(0) > 1 << 15):\n"
-            "    time.sleep(0.01)\n"
+            "def kept():\n"
             "    found = glob.glob(f\"{os.environ['FATHOM_TMPDIR']}/*/{os.getpid()}.0.packed\")\n"
-            "    packed = found[0] if found else ''\n"
+            "    with open(found[0] if found else os.devnull, 'rb') as file: return file.read()\n"
+            "def until(condition):\n"
+            "    while not condition(): time.sleep(0.01)\n"
+            "if sys.argv[1:]:\n"  # all that was early is packed with the next blocks; then only little of it is left
+            "    until(kept)\n"
+            "    size = len(kept())\n"
+            "    until(lambda: len(kept()) > size)\n"
+            "    size = len(kept())\n"
+            "    until(lambda: kept()[:size].count(0) > size * 3 // 4)\n"
             "for _ in range(1000): late()\n")
     whole, window = tmp_path / "whole.fathom", tmp_path / "window.fathom"
     assert trace("--no-c-calls", "-c", code, python=NEWEST, output=whole).returncode == 0
