@@ -236,14 +236,16 @@ static void join_traced(struct fm_profile *into, const char *path, int folder,
 {
     size_t before = into->processes.len;
     struct fm_trace_log *own = NULL, *log = fm_trace_watch_find(traces, (pid_t)s->pid, s->number);
-    if (!log || !fm_trace_log_facts(log).ended)
-        log = own = fm_trace_log_recover(path, (pid_t)s->pid, s->number, 0);
+    bool cut = log && fm_trace_log_window_ns(log) && fm_trace_watch_goes_on(traces);
+    if (!log || cut || !fm_trace_log_facts(log).ended)
+        log = own =
+            fm_trace_log_recover(path, (pid_t)s->pid, s->number, log ? FM_TRACE_LOG_NOW : 0);
     struct fm_trace_log_facts facts = { 0 };
     struct fm_live_trace trace = { 0 };
     if (log && fm_trace_log_pack(log)) {
         facts = fm_trace_log_facts(log);
         trace = (struct fm_live_trace){ fm_trace_log_pack(log), fm_trace_log_open_packed(log),
-                                        fm_trace_log_path(log), fm_trace_watch_window_ns(traces),
+                                        fm_trace_log_path(log), fm_trace_log_window_ns(log),
                                         own != NULL };
         ending->trace = &trace;
     }

@@ -106,9 +106,13 @@ static void try_block(uint16_t type, const uint8_t *data, size_t size)
     const uint16_t words[] = { FM_TRACE_CALL | 400, 1, FM_TRACE_RETURN | 400 };
     fm_trace_pack_clock(pack, 1000, 1000);
     fm_trace_pack_chunk(pack, 1, 1, 1000, 1000, words, 3);
-    fm_trace_pack_reopen(pack, type, data, size);
+    if (size & 1)
+        fm_trace_pack_cut(pack, 1200);
+    if (!fm_trace_pack_reopen(pack, type, data, size))
+        trace_sink(&packed, type, data, size);
+    struct fm_cursor state = fm_cursor_over(data, size);
+    fm_trace_pack_take_state(pack, &state);
     fm_trace_pack_end(pack, 0);
-    trace_sink(&packed, type, data, size);
     trace_add(p, pack, &packed, 7, 100, 20);
     ask_all(p);
     fm_profile_free(p);

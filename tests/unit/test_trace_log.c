@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "record/capture/live_trace.h"
 #include "watch/trace/journal.h"
@@ -237,6 +238,50 @@ static void test_killed_while_it_packs(void **state)
     end(&p);
 }
 
+/* A chunk of a thread that does one thing, at this moment. */
+static void fill_now(struct process *p, uint32_t chunk, uint32_t thread, uint64_t sequence,
+                     const uint16_t *words, size_t count, enum fm_trace_chunk_state state)
+{
+    struct fm_clock_pair now = fm_clock_pair_now();
+    fill(p, chunk, thread, sequence, 1, 0, state);
+    struct fm_trace_chunk c = descriptor(p, chunk);
+    c.ticks = now.ticks;
+    c.ns = now.ns;
+    off_t at = (off_t)FM_TRACE_CHUNKS_AT + (off_t)chunk * FM_TRACE_CHUNK_BYTES;
+    assert_int_equal(pwrite(p->fd, words, count * 2, at), count * 2);
+    assert_int_equal(pwrite(p->fd, &c, sizeof c, FM_TRACE_DESCRIPTORS_AT + chunk * sizeof c),
+                     sizeof c);
+}
+
+/* Nothing is left of the blocks in which a call began that ends now: it is known all the same, and is no call of
+ * the window. A chunk that is being taken has the numbers of another still: nothing is missing. */
+static void test_forgotten_calls(void **state)
+{
+    (void)state;
+    struct process p;
+    const uint16_t call[] = { 2 << 2 | FM_TRACE_CALL, 5 }, back[] = { 2 << 2 | FM_TRACE_RETURN };
+    size_t nodes;
+    uint64_t ticks = 0;
+    begin(&p);
+    fm_trace_log_forget(p.log, 1);
+    fill_now(&p, 0, 1, 0, call, 2, FM_TRACE_CHUNK_FULL);
+    drain(&p);
+    drain(&p); /* packed and forgotten */
+    fill_now(&p, 0, 1, 1, back, 1, FM_TRACE_CHUNK_FILLING);
+    fill(&p, 1, 1, 900, 5, 0, FM_TRACE_CHUNK_FILLING);
+    struct fm_trace_log *log = fm_trace_log_recover(p.folder, PID, 0, FM_TRACE_LOG_NOW);
+    const struct fm_trace_node *node = fm_trace_pack_nodes(fm_trace_log_pack(log), &nodes);
+    for (size_t i = 0; i < nodes; i++)
+        ticks += node[i].func == 5 && node[i].thread != UINT32_MAX ? node[i].total_ticks : 0;
+    assert_true(ticks > 0);
+    assert_int_equal(calls_of(log, 1, 5), 0);
+    assert_int_equal(fm_trace_pack_broken(fm_trace_log_pack(log)), 0);
+    assert_int_equal(fm_trace_log_facts(log).missing, 0);
+    assert_int_equal(fm_trace_log_window_ns(log), 1);
+    fm_trace_log_free(log);
+    end(&p);
+}
+
 static void test_rubbish(void **state)
 {
     (void)state;
@@ -328,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_order_of_a_thread),
         cmocka_unit_test(test_killed_at_any_moment),
         cmocka_unit_test(test_killed_while_it_packs),
+        cmocka_unit_test(test_forgotten_calls),
         cmocka_unit_test(test_rubbish),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_watch),

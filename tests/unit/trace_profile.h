@@ -50,6 +50,10 @@ static inline void trace_nodes(struct fm_profile *p, const struct fm_trace_pack 
     const struct fm_trace_node *nodes = fm_trace_pack_nodes(pack, &count);
     uint32_t *of = calloc(count + 1, sizeof *of);
     for (size_t i = 0; i < count; i++) {
+        of[i] = FM_NONE;
+        if (nodes[i].parent != FM_NONE ? of[nodes[i].parent] == FM_NONE
+                                       : nodes[i].thread == FM_NONE)
+            continue; /* of before what is told */
         if (nodes[i].parent == FM_NONE) {
             of[i] = p->threads.data[trace->streams.data[nodes[i].thread].thread].root;
             continue;

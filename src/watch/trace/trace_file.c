@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/model/trace/pack/words.h"
+
 #define WORDS (FM_TRACE_CHUNK_BYTES / sizeof(uint16_t))
 
 #define PIECE_WORDS 2048u
@@ -100,6 +102,26 @@ size_t fm_trace_file_read(const struct fm_trace_file *file, uint32_t chunk, uint
     /* … and the zeros that end a payload. */
     size_t behind = used + FM_TRACE_LONGEST / sizeof *words;
     return behind < count ? behind : count;
+}
+
+bool fm_trace_file_begins(const struct fm_trace_file *file, uint32_t chunk)
+{
+    uint16_t word = 0;
+    return read_all(file->fd, &word, sizeof word, place_of(chunk)) && word;
+}
+
+/* The kernel copies in any order, so a word may be there without its payload, which was written before. A word
+ * that was there the first time has it the second time. */
+size_t fm_trace_file_read_filling(const struct fm_trace_file *file, uint32_t chunk, uint16_t *words)
+{
+    uint16_t before[WORDS];
+    struct fm_word word;
+    size_t seen = fm_trace_file_read(file, chunk, before);
+    size_t count = fm_trace_file_read(file, chunk, words);
+    struct fm_words w = fm_words_over(words, count, file->shift, 0);
+    while ((size_t)(w.at - words) < seen && before[w.at - words] && fm_words_next(&w, &word))
+        ;
+    return w.bad ? count : (size_t)(w.at - words);
 }
 
 /* From `from` on, until a piece has nothing; a payload is shorter than one. */

@@ -37,6 +37,13 @@ bool fm_trace_file_look(struct fm_trace_file *file);
 /* The words of a chunk; returns how many there are before the first 0 (at most FM_TRACE_CHUNK_BYTES / 2). */
 size_t fm_trace_file_read(const struct fm_trace_file *file, uint32_t chunk, uint16_t *words);
 
+/* Is there anything in it? */
+bool fm_trace_file_begins(const struct fm_trace_file *file, uint32_t chunk);
+
+/* The same of a chunk that its thread may be filling at this moment: no record is taken in half. */
+size_t fm_trace_file_read_filling(const struct fm_trace_file *file, uint32_t chunk,
+                                  uint16_t *words);
+
 /* What was added to a chunk that is being filled since `from`: puts it there, returns where it ends. Nothing, if
  * it is not any more the chunk that `chunks` has. */
 size_t fm_trace_file_peek(const struct fm_trace_file *file, uint32_t chunk, size_t from,

@@ -16,8 +16,11 @@
 #include "watch/trace/journal.h"
 #include "watch/trace/trace_file.h"
 #include "watch/trace/trace_parts.h"
+#include "watch/trace/trace_state.h"
 
-#define AT_ONCE 32u       /* chunks: others wait, too */
+#define AT_ONCE 32u /* chunks: others wait, too */
+#define NO_MORE                                                                                    \
+    UINT32_MAX /* sequence: what the thread wrote behind what was read is not to be taken */
 #define PEEK_NS 20000000u /* between two looks at chunks that are being filled */
 
 char *fm_trace_path(const char *folder, const char *below, pid_t pid, unsigned number,
@@ -168,11 +171,10 @@ static bool begin(struct fm_trace_log *log)
 
 void fm_trace_log_commit(struct fm_trace_log *log)
 {
-    uint64_t number = log->journal.number;
     if (!log->pack || log->ended || log->failed)
         return;
     fm_trace_pack_flush(log->pack);
-    if (!log->failed && fm_writer_block(&log->writer, FM_JOURNAL_BLOCK, &number, sizeof number) < 0)
+    if (!log->failed && !fm_trace_state_put(log))
         fail(log, -log->writer.failed);
     if (!log->failed && !fm_journal_next(&log->journal))
         fail(log, errno);
@@ -206,6 +208,13 @@ void fm_trace_log_give(struct fm_trace_log *log, const struct fm_journal_entry *
         fm_trace_pack_thread_end(log->pack, entry->thread);
 }
 
+static size_t read_chunk(const struct fm_trace_log *log, uint32_t chunk)
+{
+    bool may_grow = log->reads && log->file.chunks[chunk].state == FM_TRACE_CHUNK_FILLING;
+    return may_grow ? fm_trace_file_read_filling(&log->file, chunk, log->words)
+                    : fm_trace_file_read(&log->file, chunk, log->words);
+}
+
 /* Into the journal first, then back to the process, then into the packer; when that cannot be written any
  * more, at least into the tree. */
 static void take(struct fm_trace_log *log, uint32_t chunk)
@@ -217,13 +226,15 @@ static void take(struct fm_trace_log *log, uint32_t chunk)
                                       .sequence = c->sequence,
                                       .ticks = c->ticks,
                                       .ns = c->ns };
-    entry.count = (uint32_t)fm_trace_file_read(&log->file, chunk, log->words);
+    entry.count = (uint32_t)read_chunk(log, chunk);
     bool writes = !log->reads && !log->failed;
     if (writes && !fm_journal_add(&log->journal, &entry, log->words))
         fail(log, errno);
     if (writes && !fm_trace_file_free(&log->file, chunk))
         fail(log, errno);
     fm_trace_log_give(log, &entry);
+    if (log->reads && c->state == FM_TRACE_CHUNK_FILLING)
+        *fm_map_at(&log->next, c->thread, 0, NULL) = NO_MORE;
     if (writes && log->journal.bytes >= FM_JOURNAL_BYTES)
         fm_trace_log_commit(log);
 }
@@ -257,16 +268,29 @@ static size_t find_places(struct fm_trace_log *log, bool all, struct chunk_place
     return count;
 }
 
+/* … of a thread that takes a chunk at this moment it may still have the numbers of another. */
+static bool is_empty(const struct fm_trace_log *log, uint32_t chunk)
+{
+    return log->file.chunks[chunk].state == FM_TRACE_CHUNK_FILLING &&
+           !fm_trace_file_begins(&log->file, chunk);
+}
+
+enum taking {
+    TAKE_FULL,  /* what was handed over */
+    TAKE_ALL,   /* … and what is being filled */
+    TAKE_RESTS, /* … and what comes behind a chunk that is missing: it will not come any more */
+};
+
 /* Descriptors are not read at one instant: one that comes too early waits for those before it, as long
  * as they may come. Returns how many were taken. */
-static size_t take_some(struct fm_trace_log *log, bool all, size_t most)
+static size_t take_some(struct fm_trace_log *log, enum taking what, size_t most)
 {
     struct chunk_place places[FM_TRACE_CHUNKS];
-    size_t count = find_places(log, all, places), taken = 0;
-    for (size_t i = 0; i < count && taken < most && (all || !log->failed); i++) {
+    size_t count = find_places(log, what != TAKE_FULL, places), taken = 0;
+    for (size_t i = 0; i < count && taken < most && (what != TAKE_FULL || !log->failed); i++) {
         const uint32_t *known = fm_map_find(&log->next, places[i].thread);
         uint64_t next = known ? *known : log->goes_on ? places[i].sequence : 0;
-        if (places[i].sequence > next && !all)
+        if ((places[i].sequence > next && what != TAKE_RESTS) || is_empty(log, places[i].chunk))
             continue;
         if (places[i].sequence < next) { /* taken already, by who was killed then; or rubbish */
             if (!log->reads && !log->failed && !fm_trace_file_free(&log->file, places[i].chunk))
@@ -312,13 +336,13 @@ bool fm_trace_log_drain(struct fm_trace_log *log)
         return false;
     if (fm_trace_window_is_due(&log->window)) {
         fm_trace_log_commit(log);
-        fm_trace_window_forget(&log->window, log->packed);
+        fm_trace_window_forget(&log->window, log->packed, log->told_ns);
     }
     if (!fm_trace_file_has_news(&log->file)) {
         peek(log);
         return false;
     }
-    size_t taken = take_some(log, false, AT_ONCE);
+    size_t taken = take_some(log, TAKE_FULL, AT_ONCE);
     if (taken == AT_ONCE)
         log->file.handed--; /* there may be more: look again */
     if (log->failed)
@@ -357,7 +381,7 @@ void fm_trace_log_rest(struct fm_trace_log *log, uint64_t end_ticks)
 {
     struct fm_trace_header header;
     for (unsigned i = 0; log->file.fd >= 0 && i < FM_TRACE_CHUNKS; i++)
-        if (!take_some(log, true, AT_ONCE))
+        if (!take_some(log, TAKE_ALL, AT_ONCE) && !take_some(log, TAKE_RESTS, AT_ONCE))
             break;
     if (log->file.fd >= 0 && fm_trace_file_header(&log->file, &header)) {
         log->lost = header.lost_events;
@@ -383,17 +407,26 @@ static void give_back(struct fm_trace_log *log)
 
 void fm_trace_log_end(struct fm_trace_log *log, uint64_t end_ticks)
 {
-    uint64_t number = log->journal.number;
     if (log->ended || !begin(log))
         return;
     fm_trace_log_rest(log, end_ticks);
-    if (!log->failed && fm_writer_block(&log->writer, FM_JOURNAL_BLOCK, &number, sizeof number) < 0)
+    if (!log->failed && !fm_trace_state_put(log))
         fail(log, -log->writer.failed);
     if (!log->failed)
         fm_journal_next(&log->journal);
     fm_trace_file_close(&log->file);
     fm_journal_release(&log->journal);
     give_back(log);
+}
+
+void fm_trace_log_expire(struct fm_trace_log *log)
+{
+    if (!log->ended || !log->window.ns || !log->path ||
+        fm_clock_ns() <= log->told_ns + log->window.ns)
+        return;
+    unlink(log->path);
+    free(log->path);
+    log->path = NULL;
 }
 
 struct fm_trace_log_facts fm_trace_log_facts(const struct fm_trace_log *log)
@@ -408,6 +441,11 @@ struct fm_trace_log_facts fm_trace_log_facts(const struct fm_trace_log *log)
 const struct fm_trace_pack *fm_trace_log_pack(const struct fm_trace_log *log)
 {
     return log->pack;
+}
+
+uint64_t fm_trace_log_window_ns(const struct fm_trace_log *log)
+{
+    return log->reads ? log->cut_ns : log->window.ns;
 }
 
 int fm_trace_log_open_packed(const struct fm_trace_log *log)

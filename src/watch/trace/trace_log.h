@@ -40,14 +40,19 @@ bool fm_trace_log_drain(struct fm_trace_log *log);
 /* The process has ended, at `end_ticks` (0: not known): pack all that it left. */
 void fm_trace_log_end(struct fm_trace_log *log, uint64_t end_ticks);
 
+/* Of a process that has ended: give its blocks back when all of them are older than the window. */
+void fm_trace_log_expire(struct fm_trace_log *log);
+
 /* Nobody empties chunks any more: what comes now is lost. What was handed over can still be taken. */
 void fm_trace_log_give_up(struct fm_trace_log *log);
 
 /* What was taken so far is to be in the packed file. */
 void fm_trace_log_commit(struct fm_trace_log *log);
 
-/* What a process left whose launcher is gone, or has from this one up to now: the folder stays as it is. The
- * calls that are open end at `end_ticks` (0: when their last event was). NULL if there is nothing. */
+/* What a process left whose launcher is gone, or has from this one up to now: the folder stays as it is. Of one
+ * that forgets, all is cut where the window begins, the tree as well. The calls that are open end at `end_ticks`
+ * (0: when their last event was; FM_TRACE_LOG_NOW: now, and what comes later is not taken). NULL if there is nothing. */
+#define FM_TRACE_LOG_NOW UINT64_MAX
 struct fm_trace_log *fm_trace_log_recover(const char *folder, pid_t pid, unsigned number,
                                           uint64_t end_ticks);
 
@@ -61,6 +66,9 @@ struct fm_trace_log_facts {
 
 struct fm_trace_log_facts fm_trace_log_facts(const struct fm_trace_log *log);
 const struct fm_trace_pack *fm_trace_log_pack(const struct fm_trace_log *log);
+
+/* How much of the past there is in the blocks, and of one that was recovered in the tree; 0: all. */
+uint64_t fm_trace_log_window_ns(const struct fm_trace_log *log);
 
 /* The packed file, opened for reading; −1: there is none. And where it lies; NULL: it has no name. */
 int fm_trace_log_open_packed(const struct fm_trace_log *log);

@@ -1,4 +1,4 @@
-/* What trace_log.c and trace_recover.c share. Nobody else includes this. */
+/* What trace_log.c, trace_recover.c and trace_state.c share. Nobody else includes this. */
 #ifndef FM_WATCH_TRACE_PARTS_H
 #define FM_WATCH_TRACE_PARTS_H
 
@@ -27,6 +27,9 @@ struct fm_trace_log {
     struct fm_trace_pack *pack; /* NULL until the trace is there */
     struct fm_map next;         /* thread → sequence of its next chunk */
     struct fm_trace_window window;
+    struct fm_window_block state; /* that was told last; `end` is 0: none */
+    uint64_t told_ns;             /* when */
+    uint64_t cut_ns;              /* of one that reads: it tells the last so much alone; 0: all */
     struct fm_trigger_scan *triggers; /* NULL: nobody waits for anything */
     uint64_t peek_ns;                 /* when chunks that are being filled are looked at next */
     uint64_t missing, lost, waited_ticks;

@@ -216,8 +216,11 @@ static bool has_ended(const struct fm_trace_watch *w, const struct traced *t, ui
 static bool visit(const struct fm_trace_watch *w, struct traced *t)
 {
     uint64_t end_ticks;
-    if (t->ended)
+    if (t->ended) {
+        if (!w->over)
+            fm_trace_log_expire(t->log);
         return false;
+    }
     if (!has_ended(w, t, &end_ticks))
         return fm_trace_log_drain(t->log);
     fm_trace_log_end(t->log, end_ticks);
@@ -318,11 +321,6 @@ static void init_lock(pthread_mutex_t *lock)
     pthread_mutexattr_destroy(&kind);
 }
 
-uint64_t fm_trace_watch_window_ns(const struct fm_trace_watch *w)
-{
-    return w ? w->window_ns : 0;
-}
-
 struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns,
                                           const struct fm_trigger_rules *triggers)
 {
@@ -402,6 +400,11 @@ void fm_trace_watch_stop(struct fm_trace_watch *w)
         finish_lane(&w->lanes[i]);
     if (w->inotify >= 0) /* now, or closing it would wait: see fm_watch_end_names */
         inotify_rm_watch(w->inotify, w->inotify_name);
+}
+
+bool fm_trace_watch_goes_on(const struct fm_trace_watch *w)
+{
+    return w && !w->over;
 }
 
 struct fm_trace_log *fm_trace_watch_find(const struct fm_trace_watch *w, pid_t pid, unsigned number)

@@ -18,7 +18,6 @@ struct fm_trace_watch;
  * `triggers`: what to look for; NULL: nothing. */
 struct fm_trace_watch *fm_trace_watch_new(const char *folder, uint64_t window_ns,
                                           const struct fm_trigger_rules *triggers);
-uint64_t fm_trace_watch_window_ns(const struct fm_trace_watch *w);
 
 /* What was found first and not taken yet; false: nothing. Those beyond some are counted alone, in `*more`. */
 bool fm_trace_watch_triggered(struct fm_trace_watch *w, struct fm_trigger *trigger, uint64_t *more);
@@ -29,6 +28,9 @@ void fm_trace_watch_go_on(struct fm_trace_watch *w);
 
 /* No more: what ended processes left is packed. Those that go on are told that nobody listens. */
 void fm_trace_watch_stop(struct fm_trace_watch *w);
+
+/* Was it not stopped yet? */
+bool fm_trace_watch_goes_on(const struct fm_trace_watch *w);
 
 /* After that: the trace of a process; NULL if there is none. */
 struct fm_trace_log *fm_trace_watch_find(const struct fm_trace_watch *w, pid_t pid,

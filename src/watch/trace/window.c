@@ -32,7 +32,7 @@ bool fm_trace_window_is_due(struct fm_trace_window *window)
 }
 
 /* A file system without holes keeps the bytes, but no reader takes them for a block any more. */
-static void forget(const struct fm_window_block *block, int fd)
+void fm_trace_window_give_back(const struct fm_window_block *block, int fd)
 {
     static const char zeros[FM_BLOCK_HEADER_BYTES];
     if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)block->at,
@@ -41,12 +41,11 @@ static void forget(const struct fm_window_block *block, int fd)
         return; /* then it stays */
 }
 
-void fm_trace_window_forget(struct fm_trace_window *window, int fd)
+void fm_trace_window_forget(struct fm_trace_window *window, int fd, uint64_t now_ns)
 {
-    uint64_t now_ns = fm_clock_ns();
     while (window->first < window->blocks.len &&
-           now_ns - window->blocks.data[window->first].ns > window->ns)
-        forget(&window->blocks.data[window->first++], fd);
+           now_ns > window->blocks.data[window->first].ns + window->ns)
+        fm_trace_window_give_back(&window->blocks.data[window->first++], fd);
     if (window->first < window->blocks.len / 2)
         return;
     size_t left = window->blocks.len - window->first;

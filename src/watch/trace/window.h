@@ -31,7 +31,11 @@ void fm_trace_window_add(struct fm_trace_window *window, uint16_t type, uint64_t
 /* Is it time? Four times in a window: then no more than a quarter is kept too long. */
 bool fm_trace_window_is_due(struct fm_trace_window *window);
 
-/* Give back what is too old. */
-void fm_trace_window_forget(struct fm_trace_window *window, int fd);
+/* Give back what is too old, seen from that instant: whoever is told then how long the window is finds all of
+ * it. */
+void fm_trace_window_forget(struct fm_trace_window *window, int fd, uint64_t now_ns);
+
+/* … one block. */
+void fm_trace_window_give_back(const struct fm_window_block *block, int fd);
 
 #endif

@@ -1,6 +1,7 @@
 /* The trace of a process, with its live store; see live_trace.h. */
 #include "record/model/live/live_trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,7 +75,7 @@ static void add_nodes(struct fm_live_loader *l, const struct fm_trace_pack *pack
         const struct fm_trace_node *from = &nodes[i];
         places[i] = FM_NONE;
         if (from->parent == UINT32_MAX) {
-            if (from->thread < thread_count)
+            if (from->thread < thread_count && threads[from->thread] != FM_NONE)
                 places[i] = l->p->threads.data[threads[from->thread]].root;
             continue;
         }
@@ -108,6 +109,19 @@ static void find_blocks(struct fm_trace *trace, int packed)
     fm_reader_release(&reader);
 }
 
+/* What the numbers are of, in one sentence. */
+static void note_window(struct fm_live_loader *l, const struct fm_live_trace *from)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             from->tree_cut
+                 ? "timeline and tables have the last %.12g s before this was written alone; "
+                   "calls that were open then began before"
+                 : "the timeline has the last %.12g s alone; tables have the whole run",
+             (double)from->window_ns / 1e9);
+    fm_profile_note(l->p, l->process_id, "window", 1, text);
+}
+
 static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from,
                       const uint32_t *threads)
 {
@@ -134,6 +148,8 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
         last_ns = ns > last_ns ? ns : last_ns;
     }
     for (size_t i = 0; i < count; i++) {
+        if (threads[i] == FM_NONE)
+            continue;
         struct fm_trace_stream stream = {
             .number = traced[i].thread,
             .thread = threads[i],
@@ -143,16 +159,13 @@ static void add_trace(struct fm_live_loader *l, const struct fm_live_trace *from
             .events = traced[i].events,
             .lost = traced[i].lost,
         };
-        if (from->window_ns && last_ns - stream.begin_ns > from->window_ns)
+        if (from->window_ns && !from->tree_cut && last_ns - stream.begin_ns > from->window_ns)
             stream.begin_ns = last_ns - from->window_ns < stream.end_ns ? last_ns - from->window_ns
                                                                         : stream.end_ns;
         fm_vec_push(&trace.streams, stream);
     }
     if (from->window_ns)
-        fm_profile_note(l->p, l->process_id, "window", 1,
-                        from->tree_cut
-                            ? "timeline and tables have the last of the run alone"
-                            : "the timeline has the end of the run alone; tables have the whole");
+        note_window(l, from);
     find_blocks(&trace, from->packed);
     fm_vec_push(&l->p->traces.list, trace);
 }
@@ -173,7 +186,7 @@ void fm_live_read_trace(struct fm_live_loader *l, const struct fm_live_trace *tr
     const struct fm_trace_thread *traced = fm_trace_pack_threads(trace->pack, &count);
     uint32_t *threads = fm_malloc((count + 1) * sizeof *threads);
     for (size_t i = 0; i < count; i++)
-        threads[i] = thread_of(l, trace->pack, &traced[i]);
+        threads[i] = traced[i].thread ? thread_of(l, trace->pack, &traced[i]) : FM_NONE;
     add_nodes(l, trace->pack, threads, count);
     add_trace(l, trace, threads);
     note_troubles(l, trace->pack);

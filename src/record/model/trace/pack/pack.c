@@ -104,6 +104,7 @@ void fm_pack_begin_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint6
     if (s->begun)
         return;
     s->begun = true;
+    s->before = ticks < pack->from;
     s->ticks = ticks;
     pack->threads.data[s->index].first_ticks = ticks & pack->grid;
     fm_pack_keyframe(s, ticks & pack->grid);
@@ -120,9 +121,14 @@ void fm_trace_pack_chunk(struct fm_trace_pack *pack, uint32_t thread, uint32_t t
     if (s->begun && ticks < s->ticks)
         ticks = s->ticks;
     struct fm_words w = fm_words_over(words, count, pack->shift, ticks);
+    bool there = s->begun && !s->before && !pack->until;
     while (fm_words_next(&w, &word)) {
-        if (__builtin_expect(!s->begun, 0))
-            fm_pack_begin_stream(pack, s, w.ticks);
+        if (__builtin_expect(!there, 0)) {
+            s->stopped = pack->until && w.ticks > pack->until;
+            if (s->stopped)
+                break;
+            there = fm_pack_arrive(pack, s, w.ticks) && !pack->until;
+        }
         if (!take_word(pack, s, &word, w.ticks)) {
             pack->broken++;
             break;
@@ -141,6 +147,8 @@ static void end_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t
     if (!s)
         return;
     ticks = ticks > s->ticks ? ticks : s->ticks;
+    if (s->begun && ticks >= pack->from)
+        fm_pack_arrive(pack, s, ticks);
     fm_pack_end_step(s, ticks);
     s->beyond = 0;
     while (s->frames.len)
@@ -148,20 +156,22 @@ static void end_stream(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t
     pack->threads.data[s->index].last_ticks = s->ticks & pack->grid;
     fm_levels_end(&s->levels);
     fm_pack_emit(pack, s, true);
+    if (s->before || (s->stopped && !s->begun))
+        fm_pack_leave_out(pack, s);
     pack->streams.data[s->index] = NULL;
     fm_pack_stream_free(s);
 }
 
-static struct fm_stream *find_stream(struct fm_trace_pack *pack, uint32_t thread)
+static struct fm_stream *find_stream(const struct fm_trace_pack *pack, uint32_t thread)
 {
     const uint32_t *index = fm_map_find(&pack->stream_of, thread);
-    return index ? pack->streams.data[*index] : NULL;
+    return index && *index < pack->streams.len ? pack->streams.data[*index] : NULL;
 }
 
 void fm_trace_pack_thread_end(struct fm_trace_pack *pack, uint32_t thread)
 {
     struct fm_stream *s = find_stream(pack, thread);
-    if (s)
+    if (s && !s->stopped)
         end_stream(pack, s, s->ticks);
 }
 
@@ -176,116 +186,11 @@ void fm_trace_pack_flush(struct fm_trace_pack *pack)
 void fm_trace_pack_end(struct fm_trace_pack *pack, uint64_t end_ticks)
 {
     uint64_t ticks = end_ticks && end_ticks < FM_WORDS_TICKS_MAX ? end_ticks : pack->last;
+    ticks = ticks > pack->from ? ticks : pack->from;
     for (size_t i = 0; i < pack->streams.len; i++)
         end_stream(pack, pack->streams.data[i], ticks);
     fm_pack_emit_process(pack, true);
     release_packing(pack);
-}
-
-/* ---- what an earlier packer gave out ---- */
-
-/* Of what was before, nothing is left (--window): what is open at the begin of the first stretch was open. */
-static void replay_keyframe(struct fm_trace_pack *pack, struct fm_stream *s,
-                            const struct fm_stretch *stretch)
-{
-    uint64_t ticks = stretch->facts.begin;
-    for (size_t i = 0; i < stretch->frames.len; i++) {
-        const struct fm_open_frame *frame = &stretch->frames.data[i];
-        bool is_call = fm_event_is_call(frame->code);
-        uint32_t code =
-            is_call ? fm_event_begin(fm_event_id(frame->code), FM_EVENT_OPEN) : frame->code;
-        fm_pack_begin(pack, s, code, ticks, ticks - frame->begin);
-        if (s->beyond)
-            continue;
-        s->frames.data[s->frames.len - 1].begin =
-            frame->begin; /* the same span as in the keyframe */
-        s->frames.data[s->frames.len - 1].code = frame->code;
-    }
-}
-
-static bool replay_events(struct fm_trace_pack *pack, const struct fm_payload *payload)
-{
-    struct fm_cursor head = fm_cursor_over(payload->head, payload->head_len);
-    struct fm_stretch_facts facts;
-    struct fm_stretch stretch = { 0 };
-    struct fm_stretch_event e;
-    if (!fm_stretch_facts(&facts, &head) || !fm_payload_unpack(payload, &pack->body) ||
-        !fm_stretch_open(&stretch, &facts, &pack->body)) {
-        fm_stretch_release(&stretch);
-        return false;
-    }
-    struct fm_stream *s = fm_pack_stream(pack, facts.thread, 0);
-    pack->replaying = true;
-    bool first = s && !s->begun;
-    if (s)
-        fm_pack_begin_stream(pack, s, facts.begin);
-    if (first)
-        replay_keyframe(pack, s, &stretch);
-    while (s && fm_stretch_next(&stretch, &e)) {
-        s->suspended = e.code % 4 == FM_EVENT_RESUME ? e.extra : 0;
-        if (fm_event_begins(e.code))
-            fm_pack_begin(pack, s, e.code, e.ticks, e.extra);
-        else if (s->frames.len)
-            fm_pack_end_frame(pack, s, e.code, e.ticks);
-    }
-    pack->replaying = false;
-    if (s) {
-        s->ticks = facts.end;
-        fm_pack_keyframe(s, facts.end);
-        pack->threads.data[s->index].last_ticks = facts.end;
-        pack->last = facts.end > pack->last ? facts.end : pack->last;
-    }
-    fm_stretch_release(&stretch);
-    return s != NULL;
-}
-
-static bool replay_clock(struct fm_trace_pack *pack, const struct fm_payload *payload)
-{
-    struct fm_cursor head = fm_cursor_over(payload->head, payload->head_len);
-    for (uint64_t count = fm_cursor_varint(&head); count && !head.failed; count--) {
-        uint64_t ticks = fm_cursor_varint(&head), ns = fm_cursor_varint(&head);
-        if (!head.failed && fm_trace_clock_append(&pack->clock, ticks, ns))
-            pack->clock_told = pack->clock.points.len;
-    }
-    return !head.failed;
-}
-
-/* Cells that went out: they will be made again, and not given out. */
-static bool replay_levels(struct fm_trace_pack *pack, const struct fm_payload *payload)
-{
-    struct fm_cursor head = fm_cursor_over(payload->head, payload->head_len);
-    struct fm_level_facts facts;
-    if (!fm_level_facts(&facts, &head))
-        return false;
-    struct fm_stream *s = fm_pack_stream(pack, facts.thread, 0);
-    if (!s)
-        return false;
-    size_t made = s->levels.done[facts.top].cells.len;
-    size_t known = facts.cells < made ? (size_t)facts.cells : made;
-    struct fm_level_cell *cells = s->levels.done[facts.top].cells.data;
-    for (size_t i = known; i < made; i++)
-        cells[i - known] = cells[i];
-    s->levels.done[facts.top].cells.len -= known;
-    s->levels.skip[facts.top] += facts.cells - known;
-    return true;
-}
-
-bool fm_trace_pack_reopen(struct fm_trace_pack *pack, uint16_t type, const void *payload,
-                          size_t bytes)
-{
-    struct fm_payload p;
-    if (!fm_payload_parse(&p, payload, bytes))
-        return false;
-    switch (type) {
-    case FM_BLOCK_TRACE_EVENTS:
-        return replay_events(pack, &p);
-    case FM_BLOCK_TRACE_LEVELS:
-        return replay_levels(pack, &p);
-    case FM_BLOCK_TRACE_CLOCK:
-        return replay_clock(pack, &p);
-    default:
-        return true;
-    }
 }
 
 /* ---- what is known ---- */
@@ -305,6 +210,11 @@ const struct fm_trace_thread *fm_trace_pack_threads(const struct fm_trace_pack *
 uint64_t fm_trace_pack_lost_nodes(const struct fm_trace_pack *pack)
 {
     return pack->lost_nodes;
+}
+
+bool fm_trace_pack_goes_on(const struct fm_trace_pack *pack, uint32_t thread)
+{
+    return find_stream(pack, thread) != NULL;
 }
 
 uint64_t fm_trace_pack_broken(const struct fm_trace_pack *pack)

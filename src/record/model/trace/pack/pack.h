@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
+#include "base/varint.h"
 
 struct fm_trace_pack;
 
@@ -52,10 +54,27 @@ void fm_trace_pack_thread_end(struct fm_trace_pack *pack, uint32_t thread);
 /* Emit all that waits, so that what was emitted is all that was given. Packing goes on afterwards. */
 void fm_trace_pack_flush(struct fm_trace_pack *pack);
 
-/* A payload that an earlier packer emitted, of a launcher that was killed: its calls are added to the
- * tree, and what is open at its end is open here. Nothing is emitted. False: it makes no sense. */
+/* Only what happens from that instant on is told (CLOCK_MONOTONIC; the clock is to be known by then), in
+ * blocks and tree: calls that are open then begin there, count for nobody, and have the time that follows.
+ * Before anything is given, by words or payloads. */
+void fm_trace_pack_cut(struct fm_trace_pack *pack, uint64_t from_ns);
+
+/* Words that come later are not taken: of threads that go on while they are read, what is told ends at one
+ * instant. */
+void fm_trace_pack_until(struct fm_trace_pack *pack, uint64_t ticks);
+
+/* A payload that an earlier packer emitted, of a launcher that was killed or goes on: it is emitted again as
+ * far as it is to be told, its calls are added to the tree, and what is open at its end is open here.
+ * False: it makes no sense. */
 bool fm_trace_pack_reopen(struct fm_trace_pack *pack, uint16_t type, const void *payload,
                           size_t bytes);
+
+/* What the next packer has to know besides payloads, to go on where this one is: added to `into`. Right
+ * behind a flush, when all that it tells of is emitted. */
+void fm_trace_pack_tell_state(const struct fm_trace_pack *pack, struct fm_buffer *into);
+
+/* … and here it is, behind all payloads. Nothing in it is trusted. False: it makes no sense. */
+bool fm_trace_pack_take_state(struct fm_trace_pack *pack, struct fm_cursor *state);
 
 /* The process ended then (0: not known, the last instant of any thread): calls that are open end, in
  * tree and payloads. Flushes. Nothing may be given afterwards. */
@@ -68,8 +87,8 @@ void fm_trace_pack_end(struct fm_trace_pack *pack, uint64_t end_ticks);
 
 struct fm_trace_node {
     uint32_t parent;
-    uint32_t func;             /* local id; 0 of a root; FM_TRACE_NODE_REGION + name: of a region */
-    uint32_t thread;           /* index into the threads below */
+    uint32_t func;   /* local id; 0 of a root; FM_TRACE_NODE_REGION + name: of a region */
+    uint32_t thread; /* index into the threads below; UINT32_MAX: of nobody, with all below it */
     uint32_t last_child, next; /* guesses, the packer's own */
     uint64_t calls, resumes;
     uint64_t total_ticks, suspended_ticks;
@@ -77,7 +96,7 @@ struct fm_trace_node {
 };
 
 struct fm_trace_thread {
-    uint32_t thread, tid; /* as in the chunks */
+    uint32_t thread, tid; /* as in the chunks; thread 0: nothing of it is told */
     uint32_t root;        /* node */
     uint32_t depth;       /* the most that was open at once */
     uint64_t first_ticks, last_ticks;
@@ -88,6 +107,9 @@ struct fm_trace_thread {
 const struct fm_trace_node *fm_trace_pack_nodes(const struct fm_trace_pack *pack, size_t *count);
 const struct fm_trace_thread *fm_trace_pack_threads(const struct fm_trace_pack *pack,
                                                     size_t *count);
+
+/* Has the thread not ended, as far as is known? */
+bool fm_trace_pack_goes_on(const struct fm_trace_pack *pack, uint32_t thread);
 
 /* Calls that are in the node of a caller, because the tree was full; words that made no sense. */
 uint64_t fm_trace_pack_lost_nodes(const struct fm_trace_pack *pack);

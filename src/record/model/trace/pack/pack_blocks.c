@@ -139,8 +139,21 @@ static void emit_stretch(struct fm_trace_pack *pack, struct fm_stream *s)
     fm_pack_keyframe(s, s->stretch.last);
 }
 
+/* All of it is older than what is told. */
+static void drop(struct fm_stream *s)
+{
+    fm_pack_keyframe(s, s->stretch.last);
+    for (unsigned top = 1; top <= FM_LEVELS; top++)
+        s->levels.done[top].cells.len = 0;
+    fm_trace_marks_clear(&s->marks);
+}
+
 void fm_pack_emit(struct fm_trace_pack *pack, struct fm_stream *s, bool all)
 {
+    if (s->before) {
+        drop(s);
+        return;
+    }
     emit_stretch(pack, s);
     for (unsigned top = 1; top <= FM_LEVELS; top++) {
         size_t cells = s->levels.done[top].cells.len;

@@ -58,7 +58,7 @@ static void instant(struct fm_trace_pack *pack, struct fm_stream *s, enum fm_mar
 /* An end without a begin: no wonder, if something was lost before. */
 static void miss_begin(struct fm_trace_pack *pack, const struct fm_stream *s)
 {
-    pack->broken += !pack->threads.data[s->index].lost;
+    pack->broken += !pack->threads.data[s->index].lost && !s->lost_some;
 }
 
 /* The region that is innermost of all. It may have been lost. */
@@ -256,6 +256,7 @@ void fm_trace_pack_lost(struct fm_trace_pack *pack, uint32_t thread, uint32_t ti
         return;
     fm_pack_begin_stream(pack, s, ticks);
     ticks = ticks > s->ticks ? ticks : s->ticks;
+    fm_pack_arrive(pack, s, ticks);
     lose(pack, s, events, s->ticks, ticks);
     s->ticks = ticks;
 }

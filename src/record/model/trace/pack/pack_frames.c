@@ -68,12 +68,41 @@ static uint32_t child_of(struct fm_trace_pack *pack, uint32_t parent, uint32_t f
     return known != FM_NONE ? known : find_child(pack, parent, func);
 }
 
+/* The context of what is open below another; FM_NONE: it has none of its own. */
+static uint32_t context_of(struct fm_trace_pack *pack, uint32_t code, uint32_t parent)
+{
+    uint32_t id = fm_event_id(code);
+    if (fm_event_is_call(code))
+        return child_of(pack, parent, id);
+    return id && !(id & 1) && id / 2 < NAMES_MAX
+               ? child_of(pack, parent, FM_TRACE_NODE_REGION | id / 2)
+               : FM_NONE;
+}
+
+void fm_pack_new_tree(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t ticks)
+{
+    uint32_t parent = fm_pack_root(pack, s->index);
+    pack->nodes.data[pack->threads.data[s->index].root].thread = FM_NONE;
+    pack->threads.data[s->index].root = parent;
+    for (size_t i = 0; i < s->frames.len; i++) {
+        struct fm_pack_frame *frame = &s->frames.data[i];
+        uint32_t node = context_of(pack, frame->code, parent);
+        frame->entered = ticks;
+        frame->flags &= ~(uint32_t)FM_FRAME_NO_NODE;
+        frame->flags |= FM_FRAME_CUT | (node == FM_NONE ? FM_FRAME_NO_NODE : 0);
+        frame->node = parent = node == FM_NONE ? parent : node;
+    }
+}
+
 /* `whole`: how it ended is known, so how long an entry took is, too. 0 is none for the shortest. */
 static inline void add_time(struct fm_trace_pack *pack, const struct fm_pack_frame *frame,
                             uint64_t ticks, bool whole)
 {
-    if (__builtin_expect(frame->flags & FM_FRAME_NO_NODE, 0))
-        return;
+    if (__builtin_expect(frame->flags & (FM_FRAME_NO_NODE | FM_FRAME_CUT), 0)) {
+        if (frame->flags & FM_FRAME_NO_NODE)
+            return;
+        whole = false;
+    }
     struct fm_trace_node *node = &pack->nodes.data[frame->node];
     uint64_t entry = ticks - frame->entered;
     node->total_ticks += entry;

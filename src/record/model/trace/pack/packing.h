@@ -1,7 +1,8 @@
 /*
  * Inside the packer: what pack.c (chunks, the process), pack_frames.c (what is open, the tree),
- * pack_escapes.c (records that are no calls) and pack_blocks.c (what goes out) share. Nobody else
- * includes this, but for build.c, which has begins and ends without words.
+ * pack_escapes.c (records that are no calls), pack_blocks.c (what goes out), pack_replay.c (what an earlier
+ * packer gave out), pack_state.c (what the next one has to know) and pack_window.c (from when on is told) share.
+ * Nobody else includes this, but for build.c, which has begins and ends without words.
  *
  * Invariants:
  *  1. Of a stream `frames` is what is open after its last event, `stretch` what happened since its
@@ -24,6 +25,7 @@ enum fm_frame_flags {
     FM_FRAME_NO_NODE = 1,
     FM_FRAME_ENDED = 2, /* a region that ended while something in it was open */
     FM_FRAME_LOST = 4,  /* some of it was lost */
+    FM_FRAME_CUT = 8, /* it began before what is told: how long an entry took is not of that time */
 };
 
 struct fm_pack_frame {
@@ -50,6 +52,9 @@ struct fm_stream {
     uint32_t thread, tid;
     uint32_t index; /* of the thread in the packer */
     bool begun;
+    bool before;    /* … what is told (pack_window.c): it is followed, and nothing goes out */
+    bool lost_some; /* in the time that is not told */
+    bool stopped;   /* it went on behind the last that is taken */
     uint64_t ticks; /* of the last event */
     FM_VEC(struct fm_pack_frame) frames;
     uint64_t beyond; /* begins that were too deep, and not ended yet */
@@ -79,7 +84,9 @@ struct fm_async_span {
 
 struct fm_trace_pack {
     unsigned shift;
-    uint64_t grid; /* all bits of a time that blocks have; the tree has all */
+    uint64_t grid;  /* all bits of a time that blocks have; the tree has all */
+    uint64_t from;  /* ticks, on the grid: what was before is not told; 0: everything is */
+    uint64_t until; /* ticks: what comes later in words is not taken; 0: everything is */
     fm_trace_sink *sink;
     void *context;
     void *packer; /* of payloads */
@@ -118,6 +125,8 @@ bool fm_pack_end_call(struct fm_trace_pack *pack, struct fm_stream *s, uint32_t 
  * not nest. */
 void fm_pack_orphan(struct fm_stream *s, const struct fm_pack_frame *frame);
 uint32_t fm_pack_root(struct fm_trace_pack *pack, uint32_t thread);
+/* The thread gets a tree of its own anew, in which what is open goes on from `ticks` on. */
+void fm_pack_new_tree(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t ticks);
 
 /* pack_escapes.c */
 void fm_pack_escape(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
@@ -134,6 +143,17 @@ void fm_pack_keyframe(struct fm_stream *s, uint64_t ticks);
 /* The stretch goes out if it is large enough, or (`all`) in any case, and what waits behind it. */
 void fm_pack_emit(struct fm_trace_pack *pack, struct fm_stream *s, bool all);
 void fm_pack_emit_process(struct fm_trace_pack *pack, bool all);
+
+/* pack_window.c: something happens on a thread at `ticks`. False: that is before what is told. */
+bool fm_pack_arrive(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t ticks);
+/* Nothing of the thread is told: it ended before that, or began later. */
+void fm_pack_leave_out(struct fm_trace_pack *pack, struct fm_stream *s);
+/* Marks that end before that are none. */
+void fm_pack_cut_marks(const struct fm_trace_pack *pack, struct fm_stream *s);
+
+/* pack_replay.c: these are open at `ticks`, nobody heard how they began. */
+void fm_pack_open_frames(struct fm_trace_pack *pack, struct fm_stream *s,
+                         const struct fm_open_frame *frames, size_t count, uint64_t ticks);
 
 #define FM_STRETCH_FULL (224u << 10)
 
