@@ -209,13 +209,14 @@ enum fm_heap_left {
  *
  * A process tells of what it has when that has changed by FM_HEAP_TELL_BYTES, so the sum, and the
  * peak of it, are right within so much for each process. While `rising`, the highest sum is now; the
- * first process that tells of less begins a new epoch, as with the peak of one process.
+ * first process that tells of less begins a new epoch, as with the peak of one process. The sum is two
+ * words: what the first process has, which nobody else writes, and what all others have.
  *
  * `gone` is the launcher's alone: what processes had that were killed, and could not say so.
  */
 #define FM_HEAP_RUN_FILE    "together"
 #define FM_HEAP_RUN_MAGIC   "FATHOMTG"
-#define FM_HEAP_RUN_VERSION 2
+#define FM_HEAP_RUN_VERSION 3
 #define FM_HEAP_TELL_BYTES  (16 << 10)
 
 struct fm_heap_run {
@@ -223,6 +224,7 @@ struct fm_heap_run {
     uint32_t version;
     uint32_t reserved;
     _Alignas(64) int64_t live;
+    int64_t first;
     _Alignas(64) int64_t peak;
     int64_t gone;
     uint32_t epoch, rising;

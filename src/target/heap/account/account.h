@@ -95,7 +95,7 @@ static inline void fm_account_begin(struct fm_heap_header *h, struct fm_heap_acc
     int64_t live = fm_heap_live(h);
     if (FM_UNLIKELY(live > __atomic_load_n(&h->peak, __ATOMIC_RELAXED)))
         fm_heap_rise(h, live);
-    fm_together_changed(h, live);
+    fm_together_changed(h, live, false);
 }
 
 static inline void fm_account_end(struct fm_heap_header *h, struct fm_heap_account *a,
@@ -104,7 +104,7 @@ static inline void fm_account_end(struct fm_heap_header *h, struct fm_heap_accou
     struct fm_heap_counters *c = &h->worlds[FM_HEAP_WORLD_PYTHON];
     __atomic_store_n(&c->live, c->live - (int64_t)bytes, __ATOMIC_RELAXED);
     fm_heap_fall(h);
-    fm_together_changed(h, fm_heap_live(h));
+    fm_together_changed(h, fm_heap_live(h), false);
     uint32_t epoch = fm_heap_epoch(h);
     if (FM_UNLIKELY(a->epoch != epoch))
         fm_account_update(a, epoch);
@@ -208,7 +208,7 @@ static inline void fm_account_begin_shared(struct fm_heap_header *h, struct fm_h
     int64_t live = fm_heap_live(h);
     if (FM_UNLIKELY(live > __atomic_load_n(&h->peak, __ATOMIC_RELAXED)))
         fm_heap_rise(h, live);
-    fm_together_changed(h, live);
+    fm_together_changed(h, live, alone);
 }
 
 /* `blocks` is 0 where a block goes on with fewer bytes: a mapping of which a part is taken away. */
@@ -219,7 +219,7 @@ static inline void fm_account_end_shared(struct fm_heap_header *h, struct fm_hea
     /* First, so that no peak of another thread counts a block which its account has no more. */
     FM_HEAP_ADD(c->live, -(int64_t)bytes);
     fm_heap_fall(h);
-    fm_together_changed(h, fm_heap_live(h));
+    fm_together_changed(h, fm_heap_live(h), alone);
     fm_account_touch_shared(h, a, alone);
     FM_HEAP_ADD(a->live, -(int64_t)bytes);
     FM_HEAP_ADD(a->live_blocks, -blocks);

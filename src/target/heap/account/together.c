@@ -84,12 +84,18 @@ static void fall(struct fm_heap_run *run)
     run->rising = 0;
 }
 
-/* Processes were killed: what they had is no part of the sum. */
+/* What all have together. Processes that were killed have nothing. */
+static int64_t sum_of(const struct fm_heap_run *run, int64_t gone)
+{
+    return __atomic_load_n(&run->live, __ATOMIC_RELAXED) +
+           __atomic_load_n(&run->first, __ATOMIC_RELAXED) - gone;
+}
+
 static void see_gone(struct fm_heap_run *run, int64_t gone)
 {
     take_run(run);
     __atomic_store_n(&gone_seen, gone, __ATOMIC_RELAXED);
-    if (run->live - gone < run->peak)
+    if (sum_of(run, gone) < run->peak)
         fall(run);
     give_run(run);
 }
@@ -109,14 +115,29 @@ static void pass_limit(struct fm_heap_run *run, int64_t sum, int64_t limit)
     }
 }
 
-/* The process has so much more, or less: what all have together now. With the lock of the process. */
-static int64_t contribute(struct fm_heap_header *h, int64_t bytes)
+/* The same in a run that has had no other process: nobody else changes anything, and as long as the peak
+ * stays what it is, one word says it all. Blocks of some ten kilobytes, as numpy has them, are told of one
+ * by one. */
+static inline bool contribute_alone(struct fm_heap_header *h, int64_t bytes)
 {
     struct fm_heap_run *run = fm_heap.run;
+    int64_t sum = h->contributed + bytes;
+    if (h->member != 1 || __atomic_load_n(&run->members, __ATOMIC_RELAXED) != 1 ||
+        sum > run->peak || (bytes < 0 && run->rising))
+        return false;
+    h->contributed = sum;
+    __atomic_store_n(&run->first, sum, __ATOMIC_RELAXED);
+    return true;
+}
+
+static __attribute__((noinline)) int64_t contribute_to_all(struct fm_heap_header *h, int64_t bytes)
+{
+    struct fm_heap_run *run = fm_heap.run;
+    int64_t *has = h->member == 1 ? &run->first : &run->live;
     h->contributed += bytes;
     take_run(run);
-    __atomic_store_n(&run->live, run->live + bytes, __ATOMIC_RELAXED);
-    int64_t sum = run->live - __atomic_load_n(&run->gone, __ATOMIC_RELAXED);
+    __atomic_store_n(has, *has + bytes, __ATOMIC_RELAXED);
+    int64_t sum = sum_of(run, __atomic_load_n(&run->gone, __ATOMIC_RELAXED));
     if (sum > run->peak) {
         __atomic_store_n(&run->peak, sum, __ATOMIC_RELAXED);
         run->rising = 1;
@@ -127,9 +148,28 @@ static int64_t contribute(struct fm_heap_header *h, int64_t bytes)
     return sum;
 }
 
-void fm_together_tell(struct fm_heap_header *h)
+/* The process has so much more, or less: what all have together now. With the lock of the process. */
+static inline int64_t contribute(struct fm_heap_header *h, int64_t bytes)
+{
+    return FM_LIKELY(contribute_alone(h, bytes)) ? h->contributed : contribute_to_all(h, bytes);
+}
+
+/* Where no other thread counts anything there is nobody to lock out, either. */
+static inline bool tell_alone(struct fm_heap_header *h)
+{
+    int64_t live = fm_heap_live(h);
+    if (fm_heap.inherited || h->left != FM_HEAP_STAYS ||
+        !contribute_alone(h, live - h->contributed))
+        return false;
+    __atomic_store_n(&h->told, live, __ATOMIC_RELAXED);
+    return true;
+}
+
+void fm_together_tell(struct fm_heap_header *h, bool alone)
 {
     int64_t sum = 0, limit = __atomic_load_n(&fm_heap.run->limit, __ATOMIC_RELAXED);
+    if (FM_LIKELY(alone && !fm_heap.python && limit <= 0) && tell_alone(h))
+        return;
     fm_heap_lock_take(&telling);
     if (h->left != FM_HEAP_LEFT) {
         h->left = FM_HEAP_STAYS; /* it did not execute anything, after all */

@@ -31,15 +31,16 @@ void fm_together_join(void);
 /* It ends, or executes another program; that may fail, and then it is back with its next event. */
 void fm_together_leave(enum fm_heap_left left);
 
-void fm_together_tell(struct fm_heap_header *h);
+/* `alone`: no other thread counts blocks of C meanwhile (worlds/alone.h). */
+void fm_together_tell(struct fm_heap_header *h, bool alone);
 void fm_together_touch(const struct fm_heap_account *account);
 
 /* `live` has changed. */
-static inline void fm_together_changed(struct fm_heap_header *h, int64_t live)
+static inline void fm_together_changed(struct fm_heap_header *h, int64_t live, bool alone)
 {
     int64_t apart = live - __atomic_load_n(&h->told, __ATOMIC_RELAXED);
     if (FM_UNLIKELY((uint64_t)(apart + FM_HEAP_TELL_BYTES) > 2 * FM_HEAP_TELL_BYTES))
-        fm_together_tell(h);
+        fm_together_tell(h, alone);
 }
 
 /* What is alive of an account is about to change. */
