@@ -85,6 +85,7 @@ struct fm_heap_self {
     uint32_t shared_events, by_itself; /* in a C world without an owner: see alone.h */
     uint32_t number;                   /* in the store */
     uint32_t tid;
+    int *errno_at;                 /* &errno: asking for it is a call */
     struct fm_heap_thread *record; /* in the store */
     uint32_t name_in, name_tries;  /* frees until it is asked for its name; 0: never */
     const void *thread;            /* the Python thread state of its last event that had the GIL */

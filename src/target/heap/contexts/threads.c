@@ -228,8 +228,10 @@ struct fm_heap_self *fm_threads_begin(void)
     }
     struct fm_heap_self *self = take_over(tid);
     fm_heap_self = self ? self : make(tid);
-    if (fm_heap_self)
+    if (fm_heap_self) {
+        fm_heap_self->errno_at = &errno;
         tell_stack(tid);
+    }
     __atomic_sub_fetch(&threads.beginning, 1, __ATOMIC_SEQ_CST);
     errno = saved_errno;
     return fm_heap_self;

@@ -134,8 +134,13 @@ static inline void age(struct fm_heap_self *self, bool alone, const struct fm_he
                           block->bytes);
 }
 
-static void begins(struct fm_heap_self *self, bool alone, void *block, size_t bytes,
-                   enum fm_heap_kind kind)
+/* Whoever is alone knows that at compile time: for that both ways are written out, and the rare one is a
+ * function of its own, for which the other saves no registers. */
+#define WRITTEN_OUT inline __attribute__((always_inline))
+#define APART       __attribute__((noinline))
+
+static WRITTEN_OUT void begins(struct fm_heap_self *self, bool alone, void *block, size_t bytes,
+                               enum fm_heap_kind kind)
 {
     uint32_t account = fm_context_account_c(self);
     if (FM_UNLIKELY(!account)) {
@@ -153,30 +158,54 @@ static void begins(struct fm_heap_self *self, bool alone, void *block, size_t by
     }
 }
 
+static APART void begins_shared(struct fm_heap_self *self, void *block, size_t bytes,
+                                enum fm_heap_kind kind)
+{
+    begins(self, false, block, bytes, kind);
+}
+
 static void ends_unknown(void)
 {
     __atomic_add_fetch(&fm_heap.header->worlds[FM_HEAP_WORLD_C].unknown_frees, 1, __ATOMIC_RELAXED);
 }
 
-/* After the real function: count what it gave. */
+static APART void *given_nothing(struct fm_heap_self *self, size_t bytes)
+{
+    int saved_errno = errno;
+    fm_alone_inside(self);
+    if (bytes)
+        fm_context_refused_c(self, bytes);
+    errno = saved_errno;
+    fm_event_leave(self);
+    return NULL;
+}
+
+/* Count what the real function gave to a thread whose event is open. */
+static APART void *count(struct fm_heap_self *self, void *block, size_t bytes,
+                         enum fm_heap_kind kind)
+{
+    if (FM_UNLIKELY(!block))
+        return given_nothing(self, bytes);
+    int *errno_at = self->errno_at, saved_errno = *errno_at;
+    if (FM_LIKELY(fm_alone_inside(self)))
+        begins(self, true, block, bytes, kind);
+    else
+        begins_shared(self, block, bytes, kind);
+    *errno_at = saved_errno;
+    fm_event_leave(self);
+    return block;
+}
+
+/* After the real function. */
 static inline void *given(struct fm_heap_self *self, void *block, size_t bytes,
                           enum fm_heap_kind kind)
 {
-    if (FM_LIKELY(self != NULL)) {
-        int saved_errno = errno;
-        if (FM_UNLIKELY(fm_heap.sample_bytes)) {
-            fm_event_close();
-            return fm_sampled_leave(0, block, bytes, kind);
-        }
-        bool alone = fm_alone_inside(self);
-        if (FM_LIKELY(block != NULL))
-            begins(self, alone, block, bytes, kind);
-        else if (bytes)
-            fm_context_refused_c(self, bytes);
-        errno = saved_errno;
-        fm_event_leave(self);
-    }
-    return block;
+    if (FM_UNLIKELY(!self))
+        return block;
+    if (FM_LIKELY(!fm_heap.sample_bytes))
+        return count(self, block, bytes, kind);
+    fm_event_close();
+    return fm_sampled_leave(0, block, bytes, kind);
 }
 
 void *fm_c_world_given(struct fm_heap_self *self, void *block, size_t bytes, enum fm_heap_kind kind)
@@ -184,9 +213,8 @@ void *fm_c_world_given(struct fm_heap_self *self, void *block, size_t bytes, enu
     return given(self, block, bytes, kind);
 }
 
-static void goes(struct fm_heap_self *self, const void *block)
+static WRITTEN_OUT void goes_so(struct fm_heap_self *self, bool alone, const void *block)
 {
-    bool alone = fm_alone_inside(self);
     struct fm_heap_block found = record_take(alone, block);
     if (FM_LIKELY(found.record != 0)) {
         age(self, alone, &found);
@@ -195,6 +223,19 @@ static void goes(struct fm_heap_self *self, const void *block)
         ends_unknown();
     }
     fm_event_outside(self);
+}
+
+static APART void goes_shared(struct fm_heap_self *self, const void *block)
+{
+    goes_so(self, false, block);
+}
+
+static inline void goes(struct fm_heap_self *self, const void *block)
+{
+    if (FM_LIKELY(fm_alone_inside(self)))
+        goes_so(self, true, block);
+    else
+        goes_shared(self, block);
 }
 
 /* ---- malloc and its family ---- */
@@ -211,7 +252,8 @@ FM_HEAP_EXPORT void *malloc(size_t bytes)
         return fm_sampled_leave(busy, real.malloc(bytes), bytes, FM_HEAP_KIND_MALLOC);
     }
     struct fm_heap_self *self = fm_event_open();
-    return given(self, real.malloc(bytes), bytes, FM_HEAP_KIND_MALLOC);
+    void *block = real.malloc(bytes);
+    return FM_LIKELY(self != NULL) ? count(self, block, bytes, FM_HEAP_KIND_MALLOC) : block;
 }
 
 FM_HEAP_EXPORT void *calloc(size_t count, size_t bytes)
@@ -312,8 +354,10 @@ static inline void moved(struct fm_heap_self *self, const struct moving *moving,
             age(self, alone, &moving->found);
         else if (moving->old)
             ends_unknown();
-        if (block)
-            begins(self, alone, block, bytes, FM_HEAP_KIND_REALLOC);
+        if (block && alone)
+            begins(self, true, block, bytes, FM_HEAP_KIND_REALLOC);
+        else if (block)
+            begins_shared(self, block, bytes, FM_HEAP_KIND_REALLOC);
     }
 }
 
