@@ -53,6 +53,24 @@ def test_a_child_of_fork_is_what_its_parent_was_then(python, tmp_path):
     assert "resident, " in said and "resident, 0 after its start" not in said, said
 
 
+def test_a_child_of_fork_has_what_fathom_had_in_its_parent(python, tmp_path):
+    """Tables of 200,000 blocks, 24 bytes for each, in room for twice as many at least; the second child needs room for 600,000."""
+    path = tmp_path / "app.py"
+    path.write_text("import os; held = [bytearray(600) for _ in range(200_000)]\n"
+                    "for more in (1, 400_000):\n"
+                    "    if os.fork() == 0:\n"
+                    "        held += [bytearray(600) for _ in range(more)]; os._exit(0)\n"
+                    "    os.wait()\n")
+    _, output = processes(tmp_path, python, path)
+    rows = recordings.report(output, "--memory=processes")["processes"]
+    everybody = {row["process"] for row in rows}
+    [parent] = (row["fathom_bytes"] for row in rows if row["parent"] not in everybody)
+    equal, larger = sorted(row["fathom_bytes"] for row in rows if row["parent"] in everybody)
+    assert 200_000 * 24 < parent < 200_000 * 24 * 8
+    assert abs(equal - parent) < 1 << 20
+    assert parent + 400_000 * 24 < larger < parent * 4 + (1 << 20)
+
+
 def test_a_run_that_was_killed_took_as_long_as_it_was_seen(python, tmp_path):
     """Neither the launcher nor the program could say when it ended."""
     path, output, merged = tmp_path / "app.py", tmp_path / "out.fathom", tmp_path / "all.fathom"

@@ -160,7 +160,7 @@ extern FM_HEAP_TLS int fm_heap_busy;
 void *fm_heap_mmap(void *address, size_t bytes, int protection, int flags, int fd, long at);
 
 /* Memory of our own, zeroed, page-wise; NULL if there is none. Never from a hooked function. */
-void *fm_heap_map(size_t bytes);
+void *fm_heap_map(size_t bytes); /* counted as Fathom's own until it is given back */
 void fm_heap_unmap(void *memory, size_t bytes);
 
 /* Room for twice as many: `*room` of so many bytes each, 0 at first, of which `used` are kept. NULL, and

@@ -21,12 +21,20 @@ void *fm_heap_mmap(void *address, size_t bytes, int protection, int flags, int f
     return (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, at); /* NOLINT */
 }
 
-/* Where our memory is. Mappings that touch are one, as the kernel has them; what finds no place is not
- * told. */
+/* Where our memory is, and how much. Mappings that touch are one, as the kernel has them; what finds no
+ * place is not told. It is kept here, since a child of fork has all of it, and another store. */
 static struct {
     struct fm_heap_own_range all[FM_HEAP_OWN_RANGES];
+    uint64_t bytes;
     fm_heap_lock lock;
 } own;
+
+static void count(uint64_t bytes)
+{
+    uint64_t sum = __atomic_add_fetch(&own.bytes, bytes, __ATOMIC_RELAXED);
+    if (fm_heap.header)
+        __atomic_store_n(&fm_heap.header->own_bytes, sum, __ATOMIC_RELAXED);
+}
 
 static void own_tell(int i)
 {
@@ -85,6 +93,7 @@ void fm_heap_own_retell(void)
     own.lock = (fm_heap_lock){ 0 }; /* a thread that is not here may have had it */
     for (int i = 0; i < FM_HEAP_OWN_RANGES; i++)
         own_tell(i);
+    count(0);
 }
 
 void *fm_heap_map(size_t bytes)
@@ -95,7 +104,7 @@ void *fm_heap_map(size_t bytes)
     errno = saved_errno;
     if (p == MAP_FAILED)
         return NULL;
-    __atomic_add_fetch(&fm_heap.header->own_bytes, bytes, __ATOMIC_RELAXED);
+    count(bytes);
     own_add((uintptr_t)p, (uintptr_t)p + ((bytes + 4095) & ~(size_t)4095));
     return p;
 }
@@ -104,6 +113,7 @@ void fm_heap_unmap(void *memory, size_t bytes)
 {
     int saved_errno = errno;
     own_remove((uintptr_t)memory, (uintptr_t)memory + ((bytes + 4095) & ~(size_t)4095));
+    count(-(uint64_t)bytes);
     syscall(SYS_munmap, memory, bytes);
     errno = saved_errno;
 }
@@ -115,7 +125,6 @@ void *fm_heap_enlarged(void *array, size_t used, size_t *room, size_t each_bytes
     if (copy && *room) {
         memcpy(copy, array, used * each_bytes);
         fm_heap_unmap(array, *room * each_bytes);
-        __atomic_sub_fetch(&fm_heap.header->own_bytes, *room * each_bytes, __ATOMIC_RELAXED);
     }
     if (copy)
         *room = larger;

@@ -62,6 +62,14 @@ static uint64_t now_ns(clockid_t clock)
 
 /* ---- mapping ---- */
 
+/* Nothing of the store counts as memory of our own: it is a file. */
+static void unmap(void *memory, uint64_t bytes)
+{
+    int saved_errno = errno;
+    syscall(SYS_munmap, memory, bytes);
+    errno = saved_errno;
+}
+
 static bool is_within_limit(uint64_t file_bytes)
 {
     struct rlimit limit;
@@ -214,7 +222,7 @@ static bool reserve_more(int array)
     if (ok)
         place(array, base, bytes);
     else if (base)
-        fm_heap_unmap(base, bytes);
+        unmap(base, bytes);
     errno = saved_errno;
     return ok;
 }
@@ -338,11 +346,11 @@ void fm_heap_store_close(void)
 {
     for (int i = 0; i < FM_HEAP_ARRAYS; i++)
         if (store.arrays[i].base)
-            fm_heap_unmap(store.arrays[i].base, store.arrays[i].reserved);
+            unmap(store.arrays[i].base, store.arrays[i].reserved);
     struct fm_heap_header *header = fm_heap.header;
     fm_heap.header = NULL;
     if (header)
-        fm_heap_unmap(header, FM_HEAP_HEADER_BYTES);
+        unmap(header, FM_HEAP_HEADER_BYTES);
     fm_heap.nodes = NULL;
     fm_heap.accounts = NULL;
     fm_heap.shares = NULL;
@@ -363,7 +371,7 @@ int fm_heap_store_reopen(void)
             h = fm_heap.header = NULL;
         store.arrays[i].mapped = store.arrays[i].piece = 0;
     }
-    fm_heap_unmap(old, FM_HEAP_HEADER_BYTES);
+    unmap(old, FM_HEAP_HEADER_BYTES);
     if (!h)
         return -1;
     h->flags = FM_HEAP_FORKED;

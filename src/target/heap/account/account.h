@@ -190,8 +190,9 @@ static inline void fm_account_touch_shared(struct fm_heap_header *h, struct fm_h
         fm_account_update_shared(a, epoch);
 }
 
-static inline void fm_account_begin_shared(struct fm_heap_header *h, struct fm_heap_account *a,
-                                           bool alone, uint64_t bytes, enum fm_heap_kind kind)
+static inline __attribute__((always_inline)) void
+fm_account_begin_shared(struct fm_heap_header *h, struct fm_heap_account *a, bool alone,
+                        uint64_t bytes, enum fm_heap_kind kind)
 {
     struct fm_heap_counters *c = &h->worlds[FM_HEAP_WORLD_C];
     fm_account_touch_shared(h, a, alone);

@@ -32,11 +32,8 @@ static bool enlarge(struct fm_heap_blocks *table)
             at = (at + 1) & (room - 1);
         slots[at] = table->slots[i];
     }
-    if (table->room) {
+    if (table->room)
         fm_heap_unmap(table->slots, table->room * sizeof *slots);
-        __atomic_sub_fetch(&fm_heap.header->own_bytes, table->room * sizeof *slots,
-                           __ATOMIC_RELAXED);
-    }
     table->slots = slots;
     table->room = room;
     return true;
