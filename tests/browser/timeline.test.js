@@ -419,6 +419,45 @@ test("tasks have a row for all of their life, and arrows from those that made th
   assert.ok(made.length >= 20 && made.every((f) => f.t < length && f.from !== f.to), String(made.length));
 });
 
+test("tasks that find no room get rows when one asks for them, by pointer or by key", async (t) => {
+  const crowd = record("crowd", "--trace", newPython(), join(here, "programs/crowd.py"));
+  const page = await open(t, crowd, { hash: "view=timeline" });
+  const look = async () => {
+    const { tasks, tracks, marks } = await drawn(page);
+    const track = tracks.find((x) => x.kind === "tasks");
+    return { ...tasks[0], track, stepped: new Set(marks.filter((m) => m.kind === "task" && m.value).map((m) => m.value)) };
+  };
+  // 300 guests and main live at once; those of asyncio.run() come later, when all rows are free again.
+  const all = 1 + 300;
+  const first = await look();
+  await shot(page, "timeline-crowd");
+  assert.equal(first.rows, 20);
+  assert.equal(first.omitted, all - 20);
+  assert.equal(first.track.omitted, all - 20);
+  await page.mouse.click((first.track.noteFrom + first.track.noteTo) / 2, first.track.top + 9);
+  const second = await look();
+  await shot(page, "timeline-crowd-more");
+  assert.deepEqual([second.rows, second.omitted, (await state(page)).tasks], [80, all - 80, 80]);
+  // By keys: the button is behind the drawing in the order of Tab.
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Tab");
+  const button = page.getByRole("button", { name: `asyncio tasks: ${all - 80} more tasks` });
+  assert.ok(await button.evaluate((b) => b === document.activeElement));
+  await shot(page, "timeline-crowd-focus");
+  await page.keyboard.press("Enter");
+  const third = await look();
+  assert.deepEqual([third.rows, third.omitted], [all, 0]);
+  // Nothing else limits them: what is in sight, here all of the run, has a step of every task that has a row.
+  assert.ok(third.stepped.size >= all, String(third.stepped.size));
+  assert.ok(third.track.height > all * 15);
+  // The button stays where it is, and leads back.
+  await shot(page, "timeline-crowd-all");
+  await page.keyboard.press("Space");
+  assert.deepEqual([(await look()).rows, (await state(page)).tasks], [20, 20]);
+  await page.goBack();
+  assert.equal((await look()).rows, all);
+});
+
 test("hundreds of thousands of spans: cells stand for those that cannot be seen", async (t) => {
   const page = await open(t, large());
   const { boxes, tracks, lanes } = await drawn(page);

@@ -1,6 +1,8 @@
 // What the page shows, as plain data: every part of it can be read from and written to the address, so that a link
 // leads to the same picture and the browser's Back goes one step back.
 
+import { FEW_TASK_ROWS } from "./parts/timeline/tasks.js";
+
 /**
  * @typedef {object} PageState
  * @property {string} view    "" for the first: the timeline of a trace, else the flame graph
@@ -39,6 +41,7 @@
  * @property {string} see     what of the timeline is in sight: "0.15..0.2" seconds, "" for all
  * @property {string[]} shut  lanes of it that are closed
  * @property {string[]} tall  … that have all their rows, however many; "*": all of them
+ * @property {number} tasks   rows for tasks of a process of it, at most
  * @property {boolean} compact lanes of it in low rows
  */
 
@@ -80,6 +83,7 @@ export const DEFAULTS = {
   see: "",
   shut: [],
   tall: [],
+  tasks: FEW_TASK_ROWS,
   compact: false,
 };
 
@@ -112,9 +116,10 @@ function readFragment(fragment) {
   }
   // An address can be typed by hand: what cannot be is the usual.
   if (!(state.x0 >= 0 && state.x0 < state.x1 && state.x1 <= 1)) [state.x0, state.x1] = [0, 1];
-  for (const key of ["n", "rec", "f", "base", "line", "depth"])
+  for (const key of ["n", "rec", "f", "base", "line", "depth", "tasks"])
     if (!Number.isInteger(state[key])) state[key] = /** @type {any} */ (DEFAULTS)[key];
   if (state.n < 0) state.n = 0;
+  if (state.tasks < 1) state.tasks = FEW_TASK_ROWS;
   return /** @type {PageState} */ (state);
 }
 

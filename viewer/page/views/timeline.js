@@ -6,14 +6,16 @@ import { el, fill, oncePerFrame } from "../parts/dom.js";
 import { canvasPainter } from "../parts/paint.js";
 import { usePointer } from "../parts/pointer.js";
 import { formatTime } from "../parts/numbers.js";
-import { HEAD, hasRow, laneTitle, rowHeight, rowTop } from "../parts/timeline/lanes.js";
+import { HEAD, hasRow, laneTitle, onNote, rowHeight, rowTop } from "../parts/timeline/lanes.js";
 import { fitRange, formatInstant, writeRange } from "../parts/timeline/range.js";
 import { RULER, paintOutside, paintRange } from "../parts/timeline/paint.js";
+import { Notes } from "../parts/timeline/notes.js";
 import { Scene } from "../parts/timeline/scene.js";
 import { cellTip, foldTip, markTip, turnFacts } from "../parts/timeline/tips.js";
 import { sightBar, timelineTools, timelineLegend } from "../parts/timeline/bars.js";
 import { drawnTimeline } from "../parts/timeline/drawn.js";
 import { stepCell } from "../parts/timeline/steps.js";
+import { FEW_TASK_ROWS, MORE_TASK_ROWS } from "../parts/timeline/tasks.js";
 import { LEFT_OUT } from "../parts/timeline/ranges.js";
 
 /**
@@ -53,6 +55,11 @@ export class TimelineView {
     this.frameMs = 0;
     this.redraw = oncePerFrame(() => this.draw());
     this.canvas = el("canvas", { "aria-hidden": "true" });
+    this.notes = new Notes(
+      (track) => this.showTasks(track),
+      (track) => (this.reveal(track.top + HEAD, 0), this.redraw()),
+      () => this.area.focus({ preventScroll: true }),
+    );
     this.live = el("div.sr", { "aria-live": "polite" });
     /** @type {HTMLElement} */
     this.area = el(
@@ -66,6 +73,7 @@ export class TimelineView {
         ondblclick: (/** @type {MouseEvent} */ event) => this.zoomToBox(event),
       },
       this.canvas,
+      this.notes.node,
       this.live,
     );
     /** @type {HTMLElement} */
@@ -131,6 +139,7 @@ export class TimelineView {
     p.rect(0, 0, scene.width, scene.height, app.palette.colors.paper);
     const paper = scene.paint(p, scene.height, this.scrollTop);
     this.paintChoices(paper);
+    this.notes.update(scene.tracks, this.scrollTop, scene.height);
     sightBar(this.bar, app, this);
     this.frameMs = performance.now() - began;
   }
@@ -277,7 +286,7 @@ export class TimelineView {
     if (before || this.hovered) this.redraw();
     const fold = event && !mark ? scene.foldAt(y, this.scrollTop) : null;
     const head = event ? scene.trackAt(y, this.scrollTop) : null;
-    const onHead = !!head && head.lane >= 0 && y + this.scrollTop - RULER < head.top + HEAD;
+    const onHead = !!head && (head.lane >= 0 || onNote(head, x)) && y + this.scrollTop - RULER < head.top + HEAD;
     this.area.style.setProperty("cursor", this.hovered || fold || onHead ? "pointer" : y >= 0 && y < RULER ? "col-resize" : "default");
     if (event && mark) app.tip.show(markTip(app, mark, scene.pixel), event.clientX, event.clientY);
     else if (event && this.hovered) app.tip.show(this.tipOf(this.hovered, x), event.clientX, event.clientY);
@@ -307,9 +316,10 @@ export class TimelineView {
       app.select(found.cells.func[found.i]);
     } else if (scene.foldAt(y, this.scrollTop)) {
       if (track) this.showRows(track.lane);
-    } else if (track && track.lane >= 0 && y + this.scrollTop - RULER < track.top + HEAD) {
-      if (x >= track.noteFrom && x <= track.noteTo) this.showRows(track.lane, !track.open);
-      else this.toggleLane(track.lane);
+    } else if (track && y + this.scrollTop - RULER < track.top + HEAD) {
+      if (track.kind === "tasks" && onNote(track, x)) this.showTasks(track);
+      else if (onNote(track, x)) this.showRows(track.lane, !track.open);
+      else if (track.lane >= 0) this.toggleLane(track.lane);
     }
     if (!found && y >= RULER) this.measured = this.cursor = null;
     this.redraw();
@@ -320,6 +330,11 @@ export class TimelineView {
     const key = String(lane);
     const others = this.app.s.tall.filter((k) => k !== key);
     this.app.store.set({ tall: all ? [...others, key] : others }, true);
+  }
+
+  /** Let there be rows for more tasks, or as few as at first. @param {import('../parts/timeline/lanes.js').Track} track */
+  showTasks({ open }) {
+    this.app.store.set({ tasks: open ? FEW_TASK_ROWS : this.app.s.tasks * MORE_TASK_ROWS });
   }
 
   /** @param {number} lane */

@@ -29,7 +29,7 @@ export function drawnTimeline(view) {
   }
   return {
     boxes, marks: scene.marks, turns: scene.turns, moving: view.moving, see: scene.see, length: scene.length, measured: view.measured, cursor: view.cursor,
-    tracks: scene.tracks.map((t) => ({ kind: t.kind, lane: t.lane, title: t.title, top: area.top + t.top - view.scrollTop + RULER, height: t.height, strips: t.strips, shut: t.shut, rows: t.rows, deeper: t.deeper, outer: t.outer.map((f) => app.session.functions[f]?.qualname), fold: t.fold, words: scene.foldWords(t), noteFrom: area.left + t.noteFrom, noteTo: area.left + t.noteTo })),
+    tracks: scene.tracks.map((t) => ({ kind: t.kind, lane: t.lane, title: t.title, top: area.top + t.top - view.scrollTop + RULER, height: t.height, strips: t.strips, shut: t.shut, rows: t.rows, deeper: t.deeper, omitted: t.omitted, outer: t.outer.map((f) => app.session.functions[f]?.qualname), fold: t.fold, words: scene.foldWords(t), noteFrom: area.left + t.noteFrom, noteTo: area.left + t.noteTo })),
     flows: scene.flows(), tasks: [...scene.taskRows.values()].map((of) => ({ rows: of.rows, omitted: of.omitted, brief: of.brief, tasks: of.of.size })),
     lanes: scene.facts.lanes, frameMs: view.frameMs, count: scene.boxes, bar: view.bar.innerText,
     fetched: app.session.blocks.fetched, waiting: app.session.blocks.flying.size, legend: view.legend.innerText, said: view.live.textContent,

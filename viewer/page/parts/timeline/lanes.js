@@ -1,17 +1,19 @@
 // Where things stand on the timeline, from top to bottom: processes, the lanes of their threads with a row for each
 // depth, strips for what does not nest, and curves below. Knows no time and draws nothing.
 
+import { formatCount } from "../numbers.js";
 import { shorten, visible } from "../text.js";
+import { FEW_TASK_ROWS } from "./tasks.js";
 
 /**
  * @typedef {import('../../../engine/engine.js').Lane} Lane
  * @typedef {import('../../../engine/engine.js').TimelineMark} TimelineMark
  * @typedef {{kind: "process" | "lane" | "tasks" | "counter" | "memory", lane: number, title: string, note: string, top: number, height: number,
- *   rows: number, row: number, strips: number, shut: boolean, name: string, process: number, outer: number[], fold: number, deeper: number,
+ *   rows: number, row: number, strips: number, shut: boolean, name: string, process: number, outer: number[], fold: number, deeper: number, omitted: number,
  *   open: boolean, noteFrom: number, noteTo: number}} Track
  *   `row` is the height of one, `rows` begin below the head, `strips` and `fold`; `lane` is -1 where there is none;
  *   `outer`: functions of the outermost rows that are one row together, as high as `fold`; `deeper`: rows below that find no
- *   room, `open`: it was asked for all of them, `noteFrom` and `noteTo`: where that is said
+ *   room, `omitted`: tasks that find no room, `open`: it was asked for all of them, `noteFrom` and `noteTo`: where that is said
  */
 
 export const HEAD = 19;
@@ -100,14 +102,14 @@ export function layTracks(wanted) {
   const add = (track) =>
     tracks.push({
       kind: "lane", lane: -1, title: "", note: "", rows: 0, row: 0, strips: 0, shut: false, name: "", process: -1,
-      outer: [], fold: 0, deeper: 0, open: false, noteFrom: Infinity, noteTo: 0, top: 0, height: 0, ...track,
+      outer: [], fold: 0, deeper: 0, omitted: 0, open: false, noteFrom: Infinity, noteTo: 0, top: 0, height: 0, ...track,
     });
   const addTasks = () => {
     const laid = tasks.get(process);
     if (!laid) return;
     const rows = laid.rows + (laid.brief ? 1 : 0);
-    const note = laid.omitted ? `${laid.omitted} more find no room` : "";
-    add({ kind: "tasks", title: "asyncio tasks", note, rows, row: STRIP, height: HEAD + rows * STRIP + GAP, process });
+    const { omitted } = laid;
+    add({ kind: "tasks", title: "asyncio tasks", omitted, open: !omitted && laid.rows > FEW_TASK_ROWS, rows, row: STRIP, height: HEAD + rows * STRIP + GAP, process });
   };
   for (const i of order) {
     const lane = lanes[i];
@@ -201,4 +203,16 @@ export function depthAt(track, y) {
 /** Is the row that stands for outer ones at a height? @param {Track} track @param {number} y */
 export function onFold(track, y) {
   return y >= rowsTop(track) && y < rowsTop(track) + track.fold;
+}
+
+/** What a click on the words behind the name of a track does, in words; "": there are none. @param {Track} track */
+export function rowWords({ deeper, omitted, open }) {
+  if (open) return "fewer rows ⌃";
+  if (omitted) return `${formatCount(omitted)} more ${omitted === 1 ? "task" : "tasks"} ⌄`;
+  return deeper ? `${formatCount(deeper)} deeper ${deeper === 1 ? "row" : "rows"} ⌄` : "";
+}
+
+/** Is it among those words? @param {Track} track @param {number} x */
+export function onNote(track, x) {
+  return x >= track.noteFrom && x <= track.noteTo;
 }

@@ -6,7 +6,7 @@ import { modulePalette } from "../colors.js";
 import { formatCount, formatValue } from "../numbers.js";
 import { shorten, visible } from "../text.js";
 import { CELL } from "../../../engine/engine.js";
-import { HEAD, STRIP, hasRow, rowTop, rowsTop } from "./lanes.js";
+import { HEAD, STRIP, hasRow, rowTop, rowWords, rowsTop } from "./lanes.js";
 import { axisWords, timeSteps } from "./range.js";
 
 /**
@@ -174,12 +174,9 @@ export function paintHead({ p, width, height, offset, palette }, track) {
   if (track.kind !== "process") p.rect(2, y + 2, wide + 9, HEAD - 3, palette.dark ? "rgba(20, 23, 27, 0.82)" : "rgba(255, 255, 255, 0.85)", 4);
   p.text(text, 6, y + HEAD / 2 + 1, c.ink, BOLD);
   if (note) p.text(note, 14 + p.measure(text, BOLD), y + HEAD / 2 + 1, c["ink-soft"], FONT);
-  track.noteFrom = track.deeper || track.open ? 14 + p.measure(text, BOLD) : Infinity;
+  track.noteFrom = rowWords(track) ? 14 + p.measure(text, BOLD) : Infinity;
   track.noteTo = 9 + wide;
 }
-
-/** @param {Track} track */
-const rowWords = ({ deeper, open }) => (open ? "fewer rows ⌃" : deeper ? `${formatCount(deeper)} deeper ${deeper === 1 ? "row" : "rows"} ⌄` : "");
 
 /** Marks of a lane: in its head, or over all of it. @param {Paper} paper @param {Track} track @param {TimelineMark[]} marks
  * @param {Map<TimelineMark, number>} strips */
@@ -220,17 +217,19 @@ export function paintMarks(paper, track, marks, strips) {
  * @param {TimelineMark[]} steps @param {(step: TimelineMark) => number} rowOf -1: it has none
  * @param {{row: number, begin: number, end: number, name: string}[]} lives of tasks that can be told apart */
 export function paintTasks(paper, track, steps, rowOf, lives) {
-  const { p, x, width, offset, palette } = paper;
+  const { p, x, width, height, offset, palette } = paper;
   const colors = modulePalette(palette.dark);
+  const top = track.top - offset + HEAD;
+  const inSight = (/** @type {number} */ row) => top + row * STRIP < height && top + (row + 1) * STRIP > RULER;
   const colorOf = (/** @type {string} */ name) => colors[hash(name) % (colors.length - 1)];
   for (const { row, begin, end, name } of lives) {
     const [a, b] = [Math.max(0, x(begin)), Math.min(width, x(end))];
-    if (b > a) p.rect(a, track.top - offset + HEAD + row * STRIP + STRIP / 2 - 1.5, b - a, 1.5, colorOf(name));
+    if (b > a && inSight(row)) p.rect(a, top + row * STRIP + STRIP / 2 - 1.5, b - a, 1.5, colorOf(name));
   }
   for (const step of steps) {
     const row = rowOf(step);
-    if (row < 0) continue;
-    const y = track.top - offset + HEAD + row * STRIP;
+    if (row < 0 || !inSight(row)) continue;
+    const y = top + row * STRIP;
     const [a, b] = [Math.max(0, x(step.begin)), Math.min(width, x(step.end))];
     const color = step.value ? colorOf(step.name) : palette.colors["ink-faint"];
     p.rect(a, y, Math.max(1.2, b - a - (b - a > 3 ? 0.7 : 0)), STRIP - 2, color, b - a > 6 ? 3 : 0);

@@ -78,14 +78,14 @@ export class Scene {
       this.laidFor = { id, see: s.see, turn: laidFor.turn + 1, since: -1 };
       this.rows = this.survey(id);
     }
-    const key = JSON.stringify([s.scope, s.shut, s.tall, s.compact, this.height, this.laidFor.turn]);
+    const key = JSON.stringify([s.scope, s.shut, s.tall, s.tasks, s.compact, this.height, this.laidFor.turn]);
     if (key === this.layoutKey) return;
     this.layoutKey = key;
     const overview = session.once(`overview ${id}`, () =>
       session.engine.marks(id, 0, this.length, this.length / OVERVIEW_CELLS),
     );
     this.truncated = overview.truncated;
-    this.taskRows = session.once(`tasks ${id}`, () => this.layTasks(overview.marks));
+    this.taskRows = session.once(`tasks ${id} ${s.tasks}`, () => this.layTasks(overview.marks));
     const [kind, number] = [s.scope[0], Number(s.scope.slice(1))];
     const laid = layTracks({
       lanes: this.facts.lanes,
@@ -132,7 +132,7 @@ export class Scene {
 
   /** @param {TimelineMark[]} marks of the whole run */
   layTasks(marks) {
-    const laid = layTasks(this.made.tasks);
+    const laid = layTasks(this.made.tasks, this.app.s.tasks);
     for (const mark of marks)
       if (mark.kind === "task" && !mark.value) {
         const of = laid.get(this.facts.lanes[mark.lane].process);
