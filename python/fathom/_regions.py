@@ -1,7 +1,7 @@
 """``region`` and what belongs to it: named phases of the program.
 
-Entering and leaving are the agent's, in C. Here is what stands around a decorated function, and what takes the
-agent's place on a Python for which there is none: programs with regions still run there.
+Entering and leaving are the agent's, in C. Here are decorators, and what takes the agent's place on a
+Python for which there is none: programs with regions still run there.
 """
 
 import os
@@ -65,55 +65,11 @@ def decorated(entered, function):
     """The function in its region; where nothing is recorded, the very function."""
     if not callable(function):
         raise TypeError(f"region() decorates functions, not {type(function).__name__}")
-    return _wrapped(entered, function) if entered.recorded() else function
+    if not entered.recorded():
+        return function
+    from fathom._wrapped import wrapped
 
-
-def _wrapped(entered, function):
-    import contextlib
-    import functools
-    import inspect
-
-    if inspect.iscoroutinefunction(function):
-
-        async def call(*args, **keywords):
-            with entered:
-                return await function(*args, **keywords)
-
-    elif inspect.isasyncgenfunction(function):
-
-        async def call(*args, **keywords):
-            with entered:
-                items = function(*args, **keywords)
-                async with contextlib.aclosing(items):
-                    step = items.__anext__()
-                    while True:
-                        try:
-                            item = await step
-                        except StopAsyncIteration:
-                            return
-                        step = None  # what was thrown, and what its traceback holds, may go
-                        try:
-                            sent = yield item
-                        except GeneratorExit:
-                            raise
-                        except BaseException as error:
-                            step = items.athrow(error)
-                        else:
-                            step = items.asend(sent)
-
-    elif inspect.isgeneratorfunction(function):
-
-        def call(*args, **keywords):
-            with entered:
-                return (yield from function(*args, **keywords))
-
-    else:
-
-        def call(*args, **keywords):
-            with entered:
-                return function(*args, **keywords)
-
-    return functools.update_wrapper(call, function)
+    return wrapped(entered, function)
 
 
 if "FATHOM_SUMMARY" in os.environ:

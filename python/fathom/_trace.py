@@ -17,15 +17,29 @@ except ImportError:
 
 
 class tracing:
-    """``with fathom.tracing():`` traces a block; one inside of another changes nothing."""
+    """``with fathom.tracing():`` traces a block, ``@fathom.tracing()`` each call of a function; one inside of another
+    changes nothing. Calls of a decorated function may overlap: the trace ends with the last of them."""
 
-    __slots__ = ("_began",)
+    __slots__ = ("_others",)
+
+    def __init__(self):
+        self._others = []  # who came when it was on already; append and pop are atomic, a count is not
 
     def __enter__(self):
-        self._began = trace_start()
+        if not trace_start():
+            self._others.append(None)
         return self
 
     def __exit__(self, *exception):
-        if self._began:
+        try:
+            self._others.pop()
+        except IndexError:
             trace_stop()
         return None
+
+    def __call__(self, function):
+        if not callable(function):
+            raise TypeError(f"tracing() decorates functions, not {type(function).__name__}")
+        from fathom._wrapped import wrapped
+
+        return wrapped(self, function)

@@ -121,6 +121,62 @@ print(started - stopped, stopped - begun + ended - started, clock() - begun)
     assert recordings.one(output, "wait")["total_ns"] <= (whole - left_out) * 1.01 + 5_000_000
 
 
+DECORATED = """
+import asyncio, fathom, threading
+def inside(): pass
+def outside(): pass
+@fathom.tracing()
+def recursive(n):
+    \"\"\"Its own words.\"\"\"
+    inside()
+    if n: recursive(n - 1)
+    inside()
+    return n
+@fathom.tracing()
+def yields():
+    inside()
+    yield 1
+    inside()
+@fathom.tracing()
+async def waits(first, second):
+    inside()
+    first.set()
+    await second.wait()
+    inside()
+async def overlap():
+    events = [asyncio.Event() for _ in range(3)]
+    tasks = [asyncio.create_task(waits(*pair)) for pair in (events[:2], events[1:])]
+    await events[1].wait()
+    await asyncio.sleep(0.001)
+    events[2].set()
+    await asyncio.gather(*tasks)
+outside()
+print(recursive(3), recursive.__name__, recursive.__doc__)
+outside()
+list(yields())
+outside()
+asyncio.run(overlap())
+outside()
+@fathom.tracing()
+def fails():
+    inside()
+    raise ValueError
+try: fails()
+except ValueError: outside()
+try: fathom.tracing()(3)
+except TypeError as e: print(e)
+"""
+
+
+def test_a_decorated_function(python, tmp_path):
+    """It is traced while one of its calls is open, however that ends."""
+    said, calls, _ = run(tmp_path, python, DECORATED, "--paused", "--no-c-calls")
+    assert said.split("\n")[:2] == ["3 recursive Its own words.", "tracing() decorates functions, not int"]
+    assert calls["inside"] == 4 * 2 + 2 + 2 * 2 + 1 and "outside" not in calls
+    done = launch.plain(python, tmp_path / "app.py", env=ENV)
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+
+
 def test_without_a_trace_it_does_nothing(python, tmp_path):
     (tmp_path / "app.py").write_text(CODE)
     done = launch.plain(python, tmp_path / "app.py", env=ENV)
