@@ -13,7 +13,10 @@
  * Lines come from the trace function, which slows every instruction of a frame it is on for. So it
  * is on only in frames of chosen functions: the evaluation hook switches it with each frame.
  * Together with C calls there is no such hook, and the trace function sees, and passes over, other
- * frames' lines too. Exceptions come from it as well, if somebody waits for one (--keep-on).
+ * frames' lines too. Exceptions come from it as well. CPython tells it of these whether a frame is
+ * traced or not, so beside the evaluation hook they cost next to nothing: a frame in which one was
+ * is traced from there to its end. With C calls they are heard of only if somebody waits for one
+ * (--keep-on).
  *
  * A thread has one profile function and one trace function. Where the program sets its own
  * (sys.setprofile, sys.settrace), functions of ours call it, so that both are told
@@ -51,6 +54,7 @@ static struct {
     bool evaluating; /* the evaluation hook is installed */
     bool generators; /* regions want to hear of them: profile functions stay */
     int lines;       /* collectors that need the trace function: for lines or exceptions */
+    int exceptions;  /* … that take exceptions where these cost nothing */
     PyInterpreterState *interpreter;
     PyThreadState *newest_thread; /* head of the interpreter's list when last looked at */
 } source;
@@ -335,6 +339,11 @@ void fm_hooks_profile_was_set(PyThreadState *thread)
 
 /* ---- the trace function ------------------------------------------------------------------ */
 
+static bool hears_exceptions(const struct fm_collector *c)
+{
+    return c->trace && (c->trace_exceptions || !c->c_calls);
+}
+
 /* (type, value, traceback): the exception itself gets its traceback only when it is caught. */
 static void on_exception(PyObject *arg)
 {
@@ -345,7 +354,7 @@ static void on_exception(PyObject *arg)
         return; /* it passes */
     for (int i = 0; i < source.count; i++) {
         struct fm_collector *c = source.collectors[i];
-        struct fm_agent_thread *t = c->trace_exceptions ? fm_collector_thread(c) : NULL;
+        struct fm_agent_thread *t = hears_exceptions(c) ? fm_collector_thread(c) : NULL;
         if (t)
             fm_trace_exception(c, t, value);
     }
@@ -444,6 +453,8 @@ static bool wants_lines(PyCodeObject *code)
 static PyObject *evaluate(PyThreadState *thread, _PyInterpreterFrame *frame, int throwflag)
 {
     bool wanted = source.lines && wants_lines(frame->f_code) && has_trace_function(thread);
+    if (source.exceptions && (!thread->c_tracefunc || thread->c_tracefunc == fm_program_trace()))
+        has_trace_function(thread);
     if (thread->c_tracefunc != on_trace || thread->c_profilefunc)
         return _PyEval_EvalFrameDefault(thread, frame, throwflag);
     _PyCFrame *caller = thread->cframe;
@@ -585,6 +596,7 @@ int fm_hooks_install(struct fm_collector *c)
     source.interpreter = interpreter;
     source.collectors[source.count++] = c;
     source.lines += has_lines(c);
+    source.exceptions += hears_exceptions(c);
     if (c->c_calls || c->timer || c->trace_exceptions || c->trace_late || source.profiling ||
         (!source.evaluating && !hook_is_exact()) ||
         _PyInterpreterState_GetEvalFrameFunc(interpreter) != _PyEval_EvalFrameDefault) {
@@ -619,10 +631,12 @@ int fm_hooks_remove(struct fm_collector *c)
 {
     int kept = 0;
     for (int i = 0; i < source.count; i++) {
-        if (source.collectors[i] != c)
+        if (source.collectors[i] != c) {
             source.collectors[kept++] = source.collectors[i];
-        else
+        } else {
             source.lines -= has_lines(c);
+            source.exceptions -= hears_exceptions(c);
+        }
     }
     source.count = kept;
     if (kept || source.generators)
