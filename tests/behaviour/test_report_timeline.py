@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 
 import pytest
 
@@ -96,6 +97,50 @@ def test_whole_tasks(tmp_path):
     assert [row["task"] for row in rows] == ["long 3", "long 2", "long 1"] and rows[0]["steps"] == "2"
     table = launch.fathom("report", path, "--tasks").stdout
     assert "   20 " in table and "short" in table and "long 3  long" in table
+
+
+ENDINGS = """
+import asyncio
+class Late(asyncio.CancelledError): pass
+async def returns(): await asyncio.sleep(0)
+async def raises(): raise ValueError
+async def waits(): await asyncio.sleep(1000)
+async def inner(): await waits()
+async def throws():
+    raise Late
+async def main():
+    tasks = {task.__name__: asyncio.create_task(task()) for task in (returns, raises, inner, throws)}
+    tasks["early"] = asyncio.create_task(waits())
+    tasks["early"].cancel()
+    await asyncio.sleep(0)
+    tasks["inner"].cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+    left = asyncio.create_task(open_())
+    await asyncio.sleep(0)
+    print(tasks["returns"].result(), type(tasks["raises"].exception()).__name__, *[tasks[name].cancelled() for name in ("inner", "throws", "early")], flush=True)
+    import os
+    os._exit(0)
+async def open_(): await asyncio.sleep(1000)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--no-c-calls",)], ids=" ".join)
+def test_how_tasks_end(python, options, tmp_path):
+    """By a result, an exception, cancelled in the middle or before its first step, or not at all. The program says the same."""
+    path = tmp_path / "o.fathom"
+    done = launch.run(*options, "-c", ENDINGS, output=path, collectors=("--trace",), python=python)
+    assert (done.returncode, done.stdout.split()) == (0, ["None", "ValueError", "True", "True", "True"])
+    found = {task["name"]: task["ended"] for task in recordings.report(path, "--tasks", "--limit", "1000")["tasks"]}
+    raised, cancelled = "raised", "cancelled"
+    if "3.11" in os.path.basename(os.path.realpath(python)) and not options:
+        raised = cancelled = "raised or cancelled"
+    assert found == {"returns": "done", "raises": raised, "inner": cancelled, "throws": cancelled, "waits": cancelled,
+                     "open_": "open", "main": "open"}
+    rows = csv.DictReader(io.StringIO(launch.fathom("report", path, "--tasks", "--csv").stdout))
+    assert {row["function"].rsplit(".")[-1]: row["ended"] for row in rows} == found
+    table = launch.fathom("report", path, "--tasks").stdout
+    assert all(f" {word} " in table for word in found.values())
 
 
 def test_no_tasks(traced):

@@ -179,9 +179,7 @@ def test_calls_that_end_by_an_exception(trace):
         "return catches", "call index", f"call {index}", f"unwind {index}", "return index", "return <module>"]
 
 
-def test_an_exception_is_told_once(trace, python):
-    if not has_raise_events(python):
-        pytest.skip("only a trace function would be told, on 3.11")
+def test_an_exception_is_told_once(trace):
     (one,) = trace("""
         import queue
         class Own(Exception): pass
@@ -203,7 +201,7 @@ def test_an_exception_is_told_once(trace, python):
             it = iter([])
             try: next(it)
             except StopIteration: pass
-            try: queue.Queue().get(block=False)
+            try: queue.SimpleQueue().get(block=False)
             except queue.Empty: pass
         work()
     """, **NO_C)
@@ -258,26 +256,30 @@ def tasks_of(one):
     for event in events:
         if event.kind == "task_new":
             out.append(f"new {names[event.numbers[0]]} by {names[event.numbers[2]]}")
+        elif event.kind == "task_done":
+            out.append(f"done {names[event.numbers[0]]}")
         elif event.kind != "task_name":
             out.append(f"{event.kind[5:]} {' '.join(names[n] for n in event.numbers)}")
     return out
 
 
-def test_tasks_of_asyncio(trace, python):
-    if not has_raise_events(python):
-        pytest.skip("3.11 has no way to see them")
+@pytest.mark.parametrize("c_calls", [1, 0])
+@pytest.mark.parametrize("written_in", ["C", "Python"])
+def test_tasks_of_asyncio(trace, written_in, c_calls):
     (one,) = trace("""
-        import asyncio
+        import asyncio, sys
         async def child():
             await asyncio.sleep(0)
         async def inner(task):
             await task
         async def main():
+            if sys.argv[1] == "Python":
+                asyncio.get_running_loop().set_task_factory(lambda loop, coro, **more: asyncio.tasks._PyTask(coro, loop=loop, **more))
             asyncio.current_task().set_name("main")
             one = asyncio.create_task(child(), name="one")
             await inner(one)
         asyncio.run(main())
-    """, **NO_C)
+    """, written_in, c_calls=c_calls)
     said = tasks_of(one)
     assert said[0].startswith("new ") and said[0].endswith(" by nobody")
     main = said[0].split()[1]
@@ -313,10 +315,30 @@ def test_a_task_that_begins_before_it_is_returned(trace, python):
         f"step {main}", f"done {main}", "step nobody"]
 
 
-def test_a_task_that_awaits_what_raises(trace, python):
-    """It is thrown into the innermost coroutine; those around it go on one by one, by an exception or by what it returns."""
+def test_eager_tasks_that_are_written_in_python(trace, python):
+    """One begins inside the step of a task that is written in C."""
     if not has_raise_events(python):
         pytest.skip("there are none before 3.12")
+    (one,) = trace("""
+        import asyncio
+        async def waits(): await asyncio.sleep(0)
+        async def main():
+            asyncio.current_task().set_name("main")
+            asyncio.get_running_loop().set_task_factory(asyncio.create_eager_task_factory(asyncio.tasks._PyTask))
+            await asyncio.create_task(waits(), name="eager")
+        asyncio.run(main())
+    """, **NO_C)
+    said = tasks_of(one)
+    main = said[0].split()[1]
+    end = said.index(f"done {main}") + 2
+    assert said[1:end] == [
+        f"step {main}", f"new eager by {main}", "step eager", "awaits eager nobody", f"step {main}",
+        f"awaits {main} eager", "step nobody", "step eager", "done eager", "step nobody",
+        f"step {main}", f"done {main}", "step nobody"]
+
+
+def test_a_task_that_awaits_what_raises(trace):
+    """It is thrown into the innermost coroutine; those around it go on one by one, by an exception or by what it returns."""
     (one,) = trace("""
         import asyncio
         async def inner(future, catches):
@@ -346,10 +368,8 @@ def test_a_task_that_awaits_what_raises(trace, python):
     assert said[:said.index(f"done {name}")].count(f"step {name}") == 1 + 3 + 3 + 1
 
 
-def test_a_task_at_the_place_of_another(trace, python):
+def test_a_task_at_the_place_of_another(trace):
     """Made by the loop, where one was that was not: who made it is told all the same."""
-    if not has_raise_events(python):
-        pytest.skip("there are none before 3.12")
     (one,) = trace("""
         import asyncio
         async def child(): pass

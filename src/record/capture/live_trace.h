@@ -71,7 +71,7 @@ enum fm_trace_escape {
     FM_TRACE_TASK_NEW = 14, /* u32 task (a number of its own, from 1), u32 name, u32 creator or 0 */
     FM_TRACE_TASK_STEP = 15,   /* u32 task or 0: who runs on this thread from now on */
     FM_TRACE_TASK_AWAITS = 16, /* u32 task, u32 task that it waits for, or 0: something else */
-    FM_TRACE_TASK_DONE = 17,   /* u32 task */
+    FM_TRACE_TASK_DONE = 17,   /* u32 task, u32 enum fm_trace_task_end */
     FM_TRACE_OPEN = 18,      /* u32 function, u64 ticks: open without an event: it began before, or
                                    was inherited by fork, or is told again after LOST */
     FM_TRACE_LOST = 19,      /* u64 events, u64 from, u64 to: dropped; all open calls are told again
@@ -86,6 +86,17 @@ enum fm_trace_escape {
                                     waited that goes on with the next record, CALL, THROW or
                                     REGION_BEGIN */
     FM_TRACE_ESCAPE_COUNT,
+};
+
+/* How a task ended, as far as its coroutine tells. */
+enum fm_trace_task_end {
+    FM_TRACE_TASK_UNKNOWN = 0,
+    FM_TRACE_TASK_RETURNED = 1,
+    FM_TRACE_TASK_RAISED = 2,
+    FM_TRACE_TASK_CANCELLED = 3,
+    FM_TRACE_TASK_FAILED =
+        4, /* by an exception, cancelled or not: 3.11 with C calls tells no more */
+    FM_TRACE_TASK_ENDS,
 };
 
 #define FM_TRACE_VALUE_BYTES 200u /* the longest text of a value */

@@ -146,6 +146,20 @@ static void put_count(struct fm_table *t, uint64_t count)
     fm_table_cell(t, FM_COLOR_NONE, fm_number_count(text, (int64_t)count));
 }
 
+static const char *end_of(const struct fm_task_life *life)
+{
+    static const char *const words[FM_TASK_ENDS] = {
+        [FM_TASK_UNKNOWN] = "done",
+        [FM_TASK_RETURNED] = "done",
+        [FM_TASK_RAISED] = "raised",
+        [FM_TASK_CANCELLED] = "cancelled",
+        [FM_TASK_FAILED] = "raised or cancelled",
+    };
+    if (life->task.done_ns == UINT64_MAX)
+        return "open";
+    return words[life->task.ended < FM_TASK_ENDS ? life->task.ended : 0];
+}
+
 static void put_groups(const struct fm_report *r, const struct tasks_report *found)
 {
     struct fm_table t;
@@ -190,7 +204,7 @@ static void put_longest(const struct fm_report *r, const struct tasks_report *fo
         put_time(&t, FM_COLOR_NONE, life->ran_ns);
         put_count(&t, life->steps);
         put_time(&t, FM_COLOR_NONE, life->longest_step_ns);
-        fm_table_cell(&t, FM_COLOR_DIM, life->task.done_ns == UINT64_MAX ? "still open" : "");
+        fm_table_cell(&t, FM_COLOR_DIM, end_of(life));
         fm_table_cell_pair(&t, FM_COLOR_NAME, fm_profile_text(r->p, life->task.name),
                            coroutine_of(r, life->func));
     }
@@ -205,8 +219,7 @@ int fm_report_tasks(const struct fm_report *r, struct fm_error *err)
     if (status == 0) {
         fm_report_header(r);
         if (!found.lives.list.len) {
-            fputs("no tasks of asyncio in this time (they are recorded from Python 3.12 on)\n",
-                  r->out);
+            fputs("no tasks of asyncio in this time\n", r->out);
         } else {
             put_groups(r, &found);
             fputc('\n', r->out);
@@ -230,6 +243,7 @@ static void add_life(struct fm_buffer *out, const struct fm_report *r,
     fm_json_add_member(out, "begin_ns", (int64_t)life->begin_ns);
     fm_json_add_member(out, "end_ns", (int64_t)life->end_ns);
     fm_json_add_member(out, "done", life->task.done_ns != UINT64_MAX);
+    fm_json_add_text_member(out, "ended", end_of(life));
     fm_json_add_member(out, "took_ns", (int64_t)took_ns(life));
     fm_json_add_member(out, "ran_ns", (int64_t)life->ran_ns);
     fm_json_add_member(out, "steps", (int64_t)life->steps);
@@ -265,7 +279,8 @@ int fm_report_tasks_csv(const struct fm_report *r, struct fm_error *err)
 {
     struct tasks_report found;
     int status = find(r, &found, err);
-    fputs("task,number,steps,begin_s,took_s,ran_s,longest_step_s,function,file,line\n", r->out);
+    fputs("task,number,steps,begin_s,took_s,ran_s,longest_step_s,function,file,line,ended\n",
+          r->out);
     for (size_t i = 0; i < found.longest.len && status == 0; i++) {
         const struct fm_task_life *life = found.longest.data[i];
         fm_csv_put_text(r, fm_profile_text(r->p, life->task.name));
@@ -279,7 +294,7 @@ int fm_report_tasks_csv(const struct fm_report *r, struct fm_error *err)
             fm_csv_put_function(r, life->func);
         else
             fputs(",,", r->out);
-        fputc('\n', r->out);
+        fprintf(r->out, ",%s\n", end_of(life));
     }
     release(&found);
     return status;

@@ -121,7 +121,7 @@ static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargs, 
 {
     (void)nargs, (void)kwnames;
     end_followed(args[0]);
-    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_UNWOUND, NULL);
+    return leave_call(self, args[0], fm_clock_ticks(), FM_TRACE_UNWOUND, args[2]);
 }
 
 static __attribute__((noinline)) PyObject *enter_c(PyObject *self, PyObject *callable,

@@ -58,8 +58,7 @@ bool fm_trace_choose(struct fm_collector *c, struct fm_func *f, const void *key)
         fm_collector_lost_call(c);
         shown = false;
     }
-    if (shown && f->id < FM_TRACE_WIDE_FUNCTION && !(FM_HAS_MONITORING && f->trace_role) &&
-        !f->asked)
+    if (shown && f->id < FM_TRACE_WIDE_FUNCTION && !f->trace_role && !f->asked)
         f->trace_word = f->id << 16 | FM_TRACE_CALL;
     fm_collector_charge(c, since);
     errno = saved_errno;

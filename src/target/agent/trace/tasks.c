@@ -21,7 +21,8 @@ struct fm_agent_task {
 static struct {
     uint32_t era, count;
     struct fm_agent_table by_address; /* → struct fm_agent_task, never freed */
-    PyObject *current;                /* _asyncio.current_task, or NULL: not imported yet */
+    PyObject *current, *loop; /* _asyncio.current_task, _get_running_loop; NULL: not there yet */
+    PyObject *module, *key;   /* asyncio.tasks, the name of its dictionary of tasks that run */
 } tasks;
 
 #define DRIVEN                                                                                     \
@@ -43,45 +44,78 @@ uint8_t fm_trace_role_of(PyCodeObject *code, uint32_t flags)
 
 /* ---- asking asyncio ---------------------------------------------------------------------- */
 
-/* The function of asyncio's accelerator, which runs no code of the program; NULL until it is there. */
-static PyObject *current_task_function(void)
+/* A module that was imported, borrowed; or NULL. */
+static PyObject *imported(const char *name)
 {
-    if (tasks.current)
-        return tasks.current;
-    PyObject *modules = PyImport_GetModuleDict(); /* borrowed, as the rest */
-    PyObject *module = modules ? PyDict_GetItemString(modules, "_asyncio") : NULL;
-    PyObject *dict = module && PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
-    PyObject *function = dict ? PyDict_GetItemString(dict, "current_task") : NULL;
-    if (function && PyCFunction_Check(function))
-        tasks.current = Py_NewRef(function);
-    return tasks.current;
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *module = modules ? PyDict_GetItemString(modules, name) : NULL;
+    return module && PyModule_Check(module) ? module : NULL;
 }
 
-/* The task that runs on this thread: an address, or NULL. */
-static PyObject *current_task(void)
+/* What a function of asyncio's accelerator returns, which runs no code of the program: an address, or NULL. `*known`
+ * is the function once it is there. */
+static PyObject *ask(PyObject **known, const char *name)
 {
-    struct fm_raised raised = fm_python_put_aside();
-    PyObject *function = current_task_function();
-    PyObject *task = function ? PyObject_CallNoArgs(function) : NULL;
-    PyErr_Clear(); /* there is no loop */
-    fm_python_put_back(raised);
-    if (task)
-        Py_DECREF(task); /* it runs: it stays */
+    PyObject *module = *known ? NULL : imported("_asyncio");
+    PyObject *function = module ? PyDict_GetItemString(PyModule_GetDict(module), name) : NULL;
+    if (function && PyCFunction_Check(function))
+        *known = Py_NewRef(function);
+    PyObject *found = *known ? PyObject_CallNoArgs(*known) : NULL;
+    PyErr_Clear();     /* there is no loop */
+    Py_XDECREF(found); /* it runs: it stays */
+    return found != Py_None ? found : NULL;
+}
+
+/* asyncio.tasks has tasks that are written in Python, and before 3.12 all of them, in a dictionary by loop. */
+static PyObject *listed_task(void)
+{
+    if (!tasks.key)
+        tasks.key = PyUnicode_InternFromString("_current_tasks");
+    if (!tasks.module)
+        tasks.module = Py_XNewRef(imported("asyncio.tasks"));
+    PyObject *dict = tasks.module && tasks.key ? PyModule_GetDict(tasks.module) : NULL;
+    PyObject *running = dict ? PyDict_GetItemWithError(dict, tasks.key) : NULL;
+    if (!running || !PyDict_CheckExact(running) || !PyDict_GET_SIZE(running))
+        return NULL;
+    PyObject *loop = ask(&tasks.loop, "_get_running_loop");
+    if (!loop || Py_TYPE(loop)->tp_hash != PyBaseObject_Type.tp_hash)
+        return NULL; /* a hash of its own would be code of the program */
+    PyObject *task = PyDict_GetItemWithError(running, loop);
     return task != Py_None ? task : NULL;
 }
 
-/* Its name as a number of the trace, if that can be had without running the program's code; else 0. */
+/* What the task's type has by that name, borrowed; or NULL. */
+static PyObject *find_in_type(PyObject *task, const char *name)
+{
+    PyObject *mro = Py_TYPE(task)->tp_mro, *found = NULL;
+    for (Py_ssize_t i = 0; !found && mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyObject *dict = fm_python_type_dict((PyTypeObject *)PyTuple_GET_ITEM(mro, i));
+        found = dict ? PyDict_GetItemString(dict, name) : NULL;
+    }
+    return found;
+}
+
+/* The name, if that can be had without running the program's code: by the method of asyncio's accelerator, or from
+ * the attribute that tasks written in Python keep it in. */
+static PyObject *ask_name(PyObject *task)
+{
+    PyObject *method = find_in_type(task, "get_name");
+    if (method && Py_TYPE(method) == &PyMethodDescr_Type)
+        return PyObject_CallOneArg(method, task);
+    if (!method || !PyFunction_Check(method) || find_in_type(task, "_name"))
+        return NULL;
+    PyObject *key = PyUnicode_FromString("_name");
+    PyObject *name = key ? PyObject_GenericGetAttr(task, key) : NULL;
+    Py_XDECREF(key);
+    return name;
+}
+
+/* Its name as a number of the trace, or 0. */
 static uint32_t name_of(PyObject *task)
 {
     struct fm_raised raised = fm_python_put_aside();
     uint32_t number = 0;
-    PyObject *mro = Py_TYPE(task)->tp_mro, *found = NULL;
-    for (Py_ssize_t i = 0; !found && mro && i < PyTuple_GET_SIZE(mro); i++) {
-        PyObject *dict = fm_python_type_dict((PyTypeObject *)PyTuple_GET_ITEM(mro, i));
-        found = dict ? PyDict_GetItemString(dict, "get_name") : NULL;
-    }
-    PyObject *name =
-        found && Py_TYPE(found) == &PyMethodDescr_Type ? PyObject_CallOneArg(found, task) : NULL;
+    PyObject *name = ask_name(task);
     Py_ssize_t len = 0;
     const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &len) : NULL;
     if (text)
@@ -159,6 +193,22 @@ static bool is_running(const struct fm_agent_thread *t, const struct fm_agent_ta
     return running != NULL;
 }
 
+/* The task that runs on this thread: an address, or NULL. From 3.14 on the accelerator knows its own tasks alone: one
+ * that is written in Python may have begun inside of such a task (eager). */
+static PyObject *current_task(const struct fm_agent_thread *t)
+{
+    struct fm_raised raised = fm_python_put_aside();
+    PyObject *task = ask(&tasks.current, "current_task");
+    const struct fm_agent_task *known = task ? find(task) : NULL;
+    if (!task || (known && is_running(t, known))) {
+        PyObject *listed = listed_task();
+        task = listed ? listed : task;
+    }
+    PyErr_Clear();
+    fm_python_put_back(raised);
+    return task;
+}
+
 /* Does the step begin within a create_task, and not in a step of another task that began in it? */
 static bool is_being_made(const struct fm_agent_thread *t)
 {
@@ -180,14 +230,15 @@ unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
     const struct fm_func *caller = (const struct fm_func *)(uintptr_t)t->top->func;
     if (t->top > t->base && caller && (caller->flags & DRIVEN))
         return 0; /* awaited by another */
-    PyObject *address = current_task();
+    forget(c);
+    PyObject *address = current_task(t);
     if (!address)
         return 0;
-    forget(c);
     struct fm_agent_task *task = find(address);
     if (task && is_running(t, task))
         return 0;
-    if (!task || task->ended || (how == FM_TRACE_CALLED && task->begun)) {
+    bool known = task && !task->ended && !(how == FM_TRACE_CALLED && task->begun);
+    if (!known) {
         task = begin(c, t, address);
         if (!task)
             return 0;
@@ -195,9 +246,10 @@ unsigned fm_trace_task_enters(struct fm_collector *c, struct fm_agent_thread *t,
     } else if (task->looks < NAME_LOOKS) {
         look_at_name(c, t, task, address);
     }
+    bool first = known && !task->begun; /* cancelled before it began: thrown into its own */
     task->begun = true;
     task->step = frame;
-    if (!task->coroutine && how != FM_TRACE_THROWN)
+    if (!task->coroutine && (first || how == FM_TRACE_CALLED || how == FM_TRACE_RESUMED))
         task->coroutine = frame;
     task->outer = t->trace.task;
     t->trace.task = task;
@@ -214,6 +266,37 @@ static void made(struct fm_collector *c, struct fm_agent_thread *t, PyObject *ad
         task->found = false;
     else
         begin(c, t, address);
+}
+
+/* Is it asyncio's, or made from that? */
+static bool is_cancellation(const PyTypeObject *type)
+{
+    PyObject *mro = type->tp_mro;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *each = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        PyObject *dict = fm_python_type_dict(each);
+        PyObject *module = dict && strcmp(each->tp_name, "CancelledError") == 0
+                               ? PyDict_GetItemString(dict, "__module__")
+                               : NULL;
+        if (module && PyUnicode_Check(module) &&
+            PyUnicode_CompareWithASCIIString(module, "asyncio.exceptions") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* An exception is at hand from 3.12 on, and raised still where a frame was evaluated by us. */
+static enum fm_trace_task_end end_of(PyObject *value, enum fm_trace_end how)
+{
+    if (how == FM_TRACE_RETURNED)
+        return FM_TRACE_TASK_RETURNED;
+    PyObject *type = value ? (PyObject *)Py_TYPE(value) : PyErr_Occurred();
+    if (!type || !PyType_Check(type))
+        return FM_TRACE_TASK_FAILED;
+    struct fm_raised raised = fm_python_put_aside();
+    bool cancelled = is_cancellation((PyTypeObject *)type);
+    fm_python_put_back(raised);
+    return cancelled ? FM_TRACE_TASK_CANCELLED : FM_TRACE_TASK_RAISED;
 }
 
 void fm_trace_task_leaves(struct fm_collector *c, struct fm_agent_thread *t,
@@ -233,7 +316,8 @@ void fm_trace_task_leaves(struct fm_collector *c, struct fm_agent_thread *t,
                       (uint32_t[]){ task->number, other && !other->ended ? other->number : 0 }, 2);
     } else if (task->step == task->coroutine) {
         task->ended = true;
-        mark_one(c, t, FM_TRACE_TASK_DONE, task);
+        fm_trace_mark(c, t, FM_TRACE_TASK_DONE, (uint32_t[]){ task->number, end_of(value, how) },
+                      2);
     }
     t->trace.task = task->outer;
     task->outer = NULL;

@@ -1,5 +1,5 @@
 /*
- * asyncio's tasks in a trace (3.12 and later): made by whom, when each runs on which thread, what it
+ * asyncio's tasks in a trace: made by whom, when each runs on which thread, what it
  * waits for, and its end. Nothing of the program is replaced.
  *
  * A step of a task is a coroutine that begins or goes on without another one awaiting it: then asyncio

@@ -321,7 +321,7 @@ static bool begin_call(struct fm_collector *c, struct fm_agent_thread *t, struct
     uintptr_t tagged = (uintptr_t)key;
     if (f->asked && (f->asked->results || f->asked->imports))
         tagged |= FM_TRACE_TELLS;
-    if (FM_HAS_MONITORING && f->trace_role)
+    if (f->trace_role)
         tagged |= fm_trace_task_enters(c, t, f, frame, how);
     if (t->top + 1 >= t->limit && !fm_thread_grow(c, t))
         return false;

@@ -1,7 +1,12 @@
 /* Tasks of asyncio in a traced process; see timeline.h, trace_marks.h. */
 #include <stdlib.h>
 
+#include "record/capture/live_trace.h"
 #include "record/model/trace/lanes/lanes.h"
+
+_Static_assert((int)FM_TASK_FAILED == (int)FM_TRACE_TASK_FAILED &&
+                   (int)FM_TASK_ENDS == (int)FM_TRACE_TASK_ENDS,
+               "files have the numbers of traced programs");
 
 static int compare_tasks(const void *a, const void *b)
 {
@@ -28,6 +33,7 @@ static void join_rows(struct fm_trace_tasks *tasks)
         known->creator = row.creator ? row.creator : known->creator;
         known->thread = row.thread ? row.thread : known->thread;
         known->created = row.created ? row.created : known->created;
+        known->ended = row.done ? row.ended : known->ended;
         known->done = row.done ? row.done : known->done;
     }
     tasks->list.len = count;
@@ -92,6 +98,7 @@ int fm_timeline_tasks(struct fm_timeline *t, fm_traced_task_fn *each, void *cont
                                            .number = row->task,
                                            .name = fm_timeline_name(t, trace, row->name),
                                            .creator = row->creator,
+                                           .ended = row->ended,
                                            .created_ns = since_start(t, trace, row->created),
                                            .done_ns = row->done ? since_start(t, trace, row->done)
                                                                 : UINT64_MAX };

@@ -185,6 +185,16 @@ int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, ui
 int fm_timeline_values(struct fm_timeline *t, uint32_t lane, const struct fm_time_span *span,
                        fm_mark_fn *each, void *context, struct fm_error *err);
 
+/* How a task ended, as far as its coroutine told. The numbers of files, and of capture/live_trace.h. */
+enum fm_task_end {
+    FM_TASK_UNKNOWN = 0, /* a recording of before */
+    FM_TASK_RETURNED = 1,
+    FM_TASK_RAISED = 2,
+    FM_TASK_CANCELLED = 3,
+    FM_TASK_FAILED = 4, /* raised or cancelled */
+    FM_TASK_ENDS,
+};
+
 /* Tasks of asyncio, by process and number. Their steps are marks (TASK), and so is what they wait for
  * (AWAIT). */
 struct fm_traced_task {
@@ -194,6 +204,7 @@ struct fm_traced_task {
     uint32_t name;                /* string id */
     uint32_t creator;             /* number of the task that made it, or 0 */
     uint64_t created_ns, done_ns; /* done: UINT64_MAX, it was not */
+    uint32_t ended;               /* then: enum fm_task_end */
 };
 typedef bool fm_traced_task_fn(void *context, const struct fm_traced_task *task);
 int fm_timeline_tasks(struct fm_timeline *t, fm_traced_task_fn *each, void *context,

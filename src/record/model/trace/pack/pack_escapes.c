@@ -215,6 +215,7 @@ static void take_task(struct fm_trace_pack *pack, struct fm_stream *s, const str
         task.name = name_of(pack, word, 2);
     } else {
         task.done = ticks;
+        task.ended = fm_word_u32(word, 2);
     }
     fm_vec_push(&pack->tasks.list, task);
 }

@@ -9,6 +9,7 @@
  *     body of tasks := rows, then row after row: task, name, creator, thread, created, done
  */
 #include "record/model/trace/pack/trace_marks.h"
+#include "record/capture/live_trace.h"
 
 static void add_all(struct fm_buffer *to, const uint64_t *numbers, size_t count)
 {
@@ -133,6 +134,8 @@ void fm_trace_tasks_block(struct fm_trace_tasks *tasks, struct fm_buffer *head,
                 (const uint64_t[]){ t->task, t->name, t->creator, t->thread, t->created, t->done },
                 6);
     }
+    for (size_t i = 0; i < tasks->list.len; i++) /* behind all rows: older readers end before */
+        fm_buffer_add_varint(body, tasks->list.data[i].ended);
     tasks->list.len = 0;
 }
 
@@ -140,10 +143,11 @@ bool fm_trace_tasks_read(const struct fm_buffer *body, struct fm_trace_tasks *in
 {
     struct fm_cursor c = fm_cursor_over(body->data, body->len);
     uint64_t count = fm_cursor_varint(&c);
+    size_t first = into->list.len;
     if (count > body->len)
         return false;
     for (; count; count--) {
-        struct fm_trace_task t;
+        struct fm_trace_task t = { 0 };
         t.task = (uint32_t)fm_cursor_varint(&c);
         t.name = (uint32_t)fm_cursor_varint(&c);
         t.creator = (uint32_t)fm_cursor_varint(&c);
@@ -154,5 +158,9 @@ bool fm_trace_tasks_read(const struct fm_buffer *body, struct fm_trace_tasks *in
             return false;
         fm_vec_push(&into->list, t);
     }
-    return true;
+    for (size_t i = first; i < into->list.len && fm_cursor_left(&c); i++) {
+        uint64_t ended = fm_cursor_varint(&c);
+        into->list.data[i].ended = ended < FM_TRACE_TASK_ENDS ? (uint32_t)ended : 0;
+    }
+    return !c.failed;
 }

@@ -50,6 +50,7 @@ struct fm_trace_task {
     uint32_t task, name, creator; /* 0: not told here */
     uint32_t thread;              /* on which it was made, 0: not told here */
     uint64_t created, done;       /* ticks, 0: not told here */
+    uint32_t ended;               /* enum fm_trace_task_end; with `done` */
 };
 
 struct fm_trace_tasks {
