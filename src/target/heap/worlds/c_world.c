@@ -181,8 +181,8 @@ static APART void *given_nothing(struct fm_heap_self *self, size_t bytes)
 }
 
 /* Count what the real function gave to a thread whose event is open. */
-static APART void *count(struct fm_heap_self *self, void *block, size_t bytes,
-                         enum fm_heap_kind kind)
+static APART void *count_given(struct fm_heap_self *self, void *block, size_t bytes,
+                               enum fm_heap_kind kind)
 {
     if (FM_UNLIKELY(!block))
         return given_nothing(self, bytes);
@@ -203,7 +203,7 @@ static inline void *given(struct fm_heap_self *self, void *block, size_t bytes,
     if (FM_UNLIKELY(!self))
         return block;
     if (FM_LIKELY(!fm_heap.sample_bytes))
-        return count(self, block, bytes, kind);
+        return count_given(self, block, bytes, kind);
     fm_event_close();
     return fm_sampled_leave(0, block, bytes, kind);
 }
@@ -253,7 +253,7 @@ FM_HEAP_EXPORT void *malloc(size_t bytes)
     }
     struct fm_heap_self *self = fm_event_open();
     void *block = real.malloc(bytes);
-    return FM_LIKELY(self != NULL) ? count(self, block, bytes, FM_HEAP_KIND_MALLOC) : block;
+    return FM_LIKELY(self != NULL) ? count_given(self, block, bytes, FM_HEAP_KIND_MALLOC) : block;
 }
 
 FM_HEAP_EXPORT void *calloc(size_t count, size_t bytes)
