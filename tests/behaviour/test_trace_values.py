@@ -403,6 +403,51 @@ def test_more_than_a_mebibyte_a_second_is_left_out_and_counted(traced):
     assert [note["count"] for note in lost] == [100_000 - len(kept)]
 
 
+# ---- what it costs
+
+
+def added_ns(done):
+    return json.loads(fathom("report", "--json", "-n", "1", done.recording).stdout)["added_ns"]
+
+
+def test_what_repr_takes_is_what_fathom_added(traced):
+    # The program reads the clock of its processor in each repr().
+    done = traced("""
+        import time
+        spent = 0
+        class Slow:
+            def __repr__(self):
+                global spent
+                begin = time.thread_time()
+                while time.thread_time() - begin < 0.002: pass
+                spent += time.thread_time() - begin
+                return "slow"
+        def f(slow): pass
+        for _ in range(100): f(Slow())
+        print(spent)
+    """, "--no-c-calls", "--args", "f", "--repr")
+    spent_ns = float(done.stdout) * 1e9
+    assert spent_ns >= 100 * 0.002e9
+    assert 0.99 * spent_ns <= added_ns(done) < 1.5 * spent_ns
+
+
+@pytest.mark.parametrize("options", [["--args", "f"], ["--returns", "f"], ["--watch", "program.py:4:text"]])
+def test_what_values_take_is_what_fathom_added(traced, options):
+    # Each call has a text of which every character takes its time to be told, and does nothing else.
+    code = """
+        import time
+        def f(text):
+            return text
+        begin = time.thread_time()
+        for _ in range(100_000): f("\\n\u20ac" * 200)
+        print(time.thread_time() - begin)
+    """
+    plain_ns = added_ns(traced(code, "--no-c-calls"))
+    told = traced(code, "--no-c-calls", *options)
+    spent_ns = float(told.stdout) * 1e9
+    assert plain_ns < spent_ns / 2 < added_ns(told) < 1.5 * spent_ns
+
+
 # ---- imports
 
 

@@ -10,9 +10,10 @@
 #include "target/agent/trace/watches.h"
 
 #define SECOND_BYTES (1u << 20)
-#define RECORD_BYTES 16u  /* what a value takes beside its text */
-#define IN_CELL      0x40 /* of co_localspluskinds: shared with inner functions … */
-#define FREE         0x80 /* … or with outer ones */
+#define RECORD_BYTES 16u    /* what a value takes beside its text */
+#define LONG_LOOKS   10000u /* so many in a second, 0.1 ms each: not of values alone */
+#define IN_CELL      0x40   /* of co_localspluskinds: shared with inner functions … */
+#define FREE         0x80   /* … or with outer ones */
 
 /* ---- what is asked of a function --------------------------------------------------------- */
 
@@ -81,6 +82,52 @@ bool fm_trace_values_allow(struct fm_collector *c, size_t bytes)
     return false;
 }
 
+/* ---- what it takes ----------------------------------------------------------------------- */
+
+static uint64_t waited_ticks(const struct fm_collector *c)
+{
+    return c->trace_chunks.header ? c->trace_chunks.header->waited_ticks : 0;
+}
+
+struct fm_trace_look fm_trace_look_begins(const struct fm_collector *c, bool repr)
+{
+    return (struct fm_trace_look){
+        .since = fm_clock_ticks(),
+        .cpu_ns = repr ? fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) : 0,
+        .repr = repr,
+        .waited = waited_ticks(c),
+    };
+}
+
+/* So much of it the thread was on a processor; the clock of that is a system call. */
+static uint64_t cpu_ticks(const struct fm_collector *c, uint64_t since_ns)
+{
+    uint64_t ns = fm_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - since_ns;
+    return (uint64_t)((double)ns * (double)c->ask.second_ticks / 1e9);
+}
+
+/* Without repr() a look takes microseconds. One that took longer was interrupted, by others who use the
+ * processor: it counts as those before it did on average. */
+static uint64_t own_part(const struct fm_collector *c, uint64_t took)
+{
+    static uint64_t looks, sum;
+    if (took > c->ask.second_ticks / LONG_LOOKS)
+        return looks ? sum / looks : 0;
+    looks++;
+    sum += took;
+    return took;
+}
+
+void fm_trace_look_ends(struct fm_collector *c, struct fm_trace_look look)
+{
+    uint64_t took = fm_elapsed(look.since, fm_clock_ticks());
+    uint64_t waited = waited_ticks(c) - look.waited;
+    took = waited < took ? took - waited : 0;
+    uint64_t on_cpu = look.repr ? cpu_ticks(c, look.cpu_ns) : own_part(c, took);
+    if (c->store.header)
+        c->store.header->own_ticks += took < on_cpu ? took : on_cpu;
+}
+
 /* ---- arguments --------------------------------------------------------------------------- */
 
 PyObject *fm_trace_variable(PyCodeObject *code, const void *frame, int n)
@@ -91,14 +138,18 @@ PyObject *fm_trace_variable(PyCodeObject *code, const void *frame, int n)
     return shared && value && PyCell_Check(value) ? PyCell_GET(value) : value;
 }
 
-void fm_trace_arguments_look(const struct fm_collector *c, const struct fm_func *f,
-                             PyCodeObject *code, const void *frame, struct fm_trace_arguments *to)
+void fm_trace_arguments_look(struct fm_collector *c, const struct fm_func *f, PyCodeObject *code,
+                             const void *frame, struct fm_trace_arguments *to)
 {
     to->count = f->asked->args ? arguments_of(code) : 0;
+    if (!to->count)
+        return;
+    struct fm_trace_look look = fm_trace_look_begins(c, c->ask.repr);
     int plain = code->co_argcount + code->co_kwonlyargcount;
     for (int i = 0; i < to->count; i++)
         (i < plain ? fm_render : fm_render_rest)(&to->texts[i], fm_trace_variable(code, frame, i),
                                                  c->ask.repr);
+    fm_trace_look_ends(c, look);
 }
 
 void fm_trace_arguments_tell(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
@@ -107,6 +158,7 @@ void fm_trace_arguments_tell(struct fm_collector *c, struct fm_agent_thread *t, 
     uint64_t begin = t->trace.last;
     if (!arguments->count)
         return;
+    struct fm_trace_look look = fm_trace_look_begins(c, false);
     name_arguments(f->asked, code);
     for (int i = 0; i < arguments->count && i < f->asked->count; i++) {
         const struct fm_rendered *text = &arguments->texts[i];
@@ -114,6 +166,7 @@ void fm_trace_arguments_tell(struct fm_collector *c, struct fm_agent_thread *t, 
             fm_trace_mark_value(c, t, begin, f->asked->names[i], FM_TRACE_OF_BEGIN, text->text,
                                 text->len);
     }
+    fm_trace_look_ends(c, look);
 }
 
 /* ---- results ----------------------------------------------------------------------------- */
@@ -129,6 +182,7 @@ void fm_trace_result_tell(struct fm_collector *c, struct fm_agent_thread *t,
     /* What a coroutine yields is for its loop. */
     if (!value || how == FM_TRACE_UNWOUND || (how == FM_TRACE_YIELDED && (f->flags & DRIVEN)))
         return;
+    struct fm_trace_look look = fm_trace_look_begins(c, c->ask.repr);
     fm_render(&text, value, c->ask.repr);
     if (era != fm_trace_names_era()) {
         era = fm_trace_names_era();
@@ -138,4 +192,5 @@ void fm_trace_result_tell(struct fm_collector *c, struct fm_agent_thread *t,
     uint32_t name = how == FM_TRACE_YIELDED ? yielded : returned;
     if (name && fm_trace_values_allow(c, text.len))
         fm_trace_mark_value(c, t, now, name, FM_TRACE_OF_END, text.text, text.len);
+    fm_trace_look_ends(c, look);
 }

@@ -9,6 +9,9 @@
  * Bounds: a text has at most FM_TRACE_VALUE_BYTES bytes, a call at most FM_TRACE_ARGUMENTS arguments, and a
  * process tells at most 1 MiB of values in a second. What is beyond is left out, and counted.
  *
+ * A look takes microseconds, of which what a call costs (calibrate.h) knows nothing: each is timed, and is
+ * time that Fathom added.
+ *
  * Threads: the GIL.
  */
 #ifndef FM_AGENT_TRACE_VALUES_H
@@ -32,12 +35,24 @@ struct fm_trace_arguments {
     struct fm_rendered texts[FM_TRACE_ARGUMENTS];
 };
 
+/* A look at values, as it began. */
+struct fm_trace_look {
+    uint64_t since, cpu_ns;
+    uint64_t waited; /* for room, which is told of by itself */
+    bool repr;       /* code of the program may run */
+};
+
+/* Around a look, or what is told of it. CPython has no events of what repr() runs, so there is no look within
+ * another; what others do while it has given up the GIL is not counted. */
+struct fm_trace_look fm_trace_look_begins(const struct fm_collector *c, bool repr);
+void fm_trace_look_ends(struct fm_collector *c, struct fm_trace_look look);
+
 /* What is asked of the function? Decided once, together with whether it is shown. */
 void fm_trace_ask_of(const struct fm_collector *c, struct fm_func *f, PyCodeObject *code);
 
 /* Look at the arguments of a call that begins, and tell them when it has begun. */
-void fm_trace_arguments_look(const struct fm_collector *c, const struct fm_func *f,
-                             PyCodeObject *code, const void *frame, struct fm_trace_arguments *to);
+void fm_trace_arguments_look(struct fm_collector *c, const struct fm_func *f, PyCodeObject *code,
+                             const void *frame, struct fm_trace_arguments *to);
 void fm_trace_arguments_tell(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,
                              PyCodeObject *code, const struct fm_trace_arguments *arguments);
 

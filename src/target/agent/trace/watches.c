@@ -143,6 +143,7 @@ bool fm_trace_watches_line(struct fm_collector *c, struct fm_agent_thread *t, Py
                            const void *frame, uint32_t of_code, int line)
 {
     bool any = false;
+    struct fm_trace_look look = fm_trace_look_begins(c, c->ask.repr);
     struct fm_raised raised = fm_python_put_aside();
     for (int i = 0; i < watches.count; i++) {
         if (!(of_code >> i & 1) || watches.of[i].line != line)
@@ -151,5 +152,7 @@ bool fm_trace_watches_line(struct fm_collector *c, struct fm_agent_thread *t, Py
         tell(c, t, i, find_variable(code, frame, watches.of[i].object));
     }
     fm_python_put_back(raised);
+    if (any)
+        fm_trace_look_ends(c, look);
     return any;
 }
