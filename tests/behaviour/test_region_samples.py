@@ -43,9 +43,16 @@ def paths(recording, column):
     return found
 
 
-def measured(python, tmp_path, *what, least=60, **options):
+def looked(recording):
+    """The part of its looks, of those asked for, that the sampler made at least: time between late ones is nobody's."""
+    return recording.sampling["rounds"] / (recording.sampling["asked_hz"] * sum(recording.clock.values()))
+
+
+def measured(python, tmp_path, *what, least=60, seen=0, **options):
     def measure(seconds):
         recording = record(python, tmp_path, seconds, *what, **options)
+        if seen:
+            enough.want(looked(recording), seen, "of the looks asked for")
         # wherever they are: a sample in the wrong place is no reason to measure again
         turns = sum(row["samples"] for row in recording.tree if row["name"] == "turn")
         enough.want(turns, least * len(recording.clock), "samples")
@@ -84,7 +91,7 @@ def test_a_region_is_in_the_tree_until_its_call_ends(python, tmp_path):
 
 
 def test_the_table_of_regions_says_the_same(python, tmp_path):
-    recording = measured(python, tmp_path, "nested")
+    recording = measured(python, tmp_path, "nested", seen=0.9)
     regions = {row["name"]: row for row in recordings.report(recording.path, "--regions")["regions"]}
     [step] = [row for row in recording.tree if row["name"] == "step"]
     assert step["self_ns"] == 0 or step["self_ns"] < step["total_ns"] / 20
