@@ -27,6 +27,15 @@ def record(python, tmp_path, seconds, *what, collectors=()):
     return recording
 
 
+def record_script(script, python, seconds):
+    output = script.with_name(f"{script.stem}{seconds:g}.fathom")
+    done = launch.run(script, str(seconds), python=python, output=output, collectors=(), env=dict(os.environ, PYTHONPATH=PACKAGE))
+    assert done.returncode == 0, done.stderr
+    recording = sampled.Recording(output)
+    recording.said = done.stdout
+    return recording
+
+
 def paths(recording, column):
     """{"nested/step/assemble/turn": sum} from the first function of the program on."""
     rows, found = {row["node"]: row for row in recording.tree}, {}
@@ -109,11 +118,7 @@ def test_what_a_function_does_itself_is_of_the_region_and_of_its_line(python, tm
                       "main()\n")
 
     def measure(seconds):
-        output = tmp_path / f"own{seconds:g}.fathom"
-        done = launch.run(script, str(seconds), python=python, output=output, collectors=(),
-                          env=dict(os.environ, PYTHONPATH=PACKAGE))
-        assert done.returncode == 0, done.stderr
-        recording = sampled.Recording(output)
+        recording = record_script(script, python, seconds)
         enough.want(sum(n for stack, n in recording.stacks().items() if "main" in stack), 60, "samples")
         return recording
 
@@ -156,14 +161,31 @@ def test_forked_children_have_their_own(python, tmp_path):
                       "parent()\n")
 
     def measure(seconds):
-        output = tmp_path / f"forks{seconds:g}.fathom"
-        done = launch.run(script, str(seconds), python=python, output=output, collectors=(),
-                          env=dict(os.environ, PYTHONPATH=PACKAGE))
-        assert done.returncode == 0, done.stderr
-        seen = sampled.Recording(output).stacks()
+        seen = record_script(script, python, seconds).stacks()
         enough.want(sum(n for stack, n in seen.items() if "turn" in stack), 200, "samples")
         return {stack for stack in seen if "turn" in stack}
 
     seen = enough.measured(measure, 0.3)
     assert seen == {("<module>", "parent", "parent", "turn"), ("<module>", "parent", "child", "turn"),  # it begins with none
                     ("<module>", "parent", "child", "child", "turn")}
+
+
+def test_a_process_is_as_old_as_its_samples(python, tmp_path):
+    """Its regions are known from the import of fathom on, and it was there before."""
+    script = tmp_path / "late.py"
+    script.write_text("import sys, time\n"
+                      "begin = time.monotonic_ns()\n"
+                      "time.sleep(float(sys.argv[1]))\n"
+                      "import fathom\n"
+                      "with fathom.region('late'):\n"
+                      "    print(time.monotonic_ns() - begin)\n")
+
+    def measure(seconds):
+        recording = record_script(script, python, seconds)
+        enough.want(recording.sampling["rounds"], seconds * 500, "looks")
+        return recording
+
+    recording = enough.measured(measure, 0.4)
+    [process] = recording.processes
+    assert process["wall_ns"] >= 0.9 * int(recording.said)
+    assert [row["name"] for row in recordings.report(recording.path, "--regions")["regions"]] == ["late"]

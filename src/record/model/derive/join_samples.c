@@ -37,8 +37,19 @@ static uint32_t find_process(const struct sample_join *u, const struct fm_proces
     return found;
 }
 
+/* A program that is sampled tells of its regions from its first one on, or from the import of fathom: it was
+ * there before. Recorded calls begin with the program's first code, and that is where such a process begins. */
+static void take_start(struct fm_process *process, const struct fm_process *sampled)
+{
+    if (process->calls || sampled->start_ns >= process->start_ns)
+        return;
+    process->start_ns = sampled->start_ns;
+    process->start_real_ns = sampled->start_real_ns;
+}
+
 static void take_numbers(struct fm_process *process, const struct fm_process *sampled)
 {
+    take_start(process, sampled);
     process->sampled = true;
     process->sample_mode = sampled->sample_mode;
     process->sample_interval_ns = sampled->sample_interval_ns;
