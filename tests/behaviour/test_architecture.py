@@ -11,10 +11,11 @@ SRC = REPO / "src"
 MAY_USE = {
     "base": set(),
     "watch/os": set(),
+    "watch/store": {"watch/os", "record/capture"},
     "watch/memory": {"watch/os", "record/capture", "record/model"},
-    "watch/trace": {"watch/os", "record/capture", "record/model"},
+    "watch/trace": {"watch/os", "watch/store", "record/capture", "record/model"},
     "watch/cpython": {"watch/os"},
-    "watch/sampler": {"watch/os", "watch/cpython", "record/model"},
+    "watch/sampler": {"watch/os", "watch/store", "watch/cpython", "record/model"},
     "record/capture": set(),
     "record/model": {"record/capture"},
     "record/formats": {"record/capture", "record/model"},

@@ -14,7 +14,7 @@
 #define TID 43
 
 struct scene {
-    char folder[64], path[2][96];
+    char folder[64], path[2][96], more[104];
     struct fm_open_regions regions;
     struct fm_open_place place;
     struct fm_climb climb;
@@ -31,6 +31,13 @@ static void define_region(struct fm_buffer *log, uint64_t id, const char *name)
     ls_define(log, &body);
 }
 
+static void write_bytes(const char *path, const struct fm_buffer *bytes)
+{
+    int fd = creat(path, 0600);
+    assert_int_equal(write(fd, bytes->data, bytes->len), bytes->len);
+    close(fd);
+}
+
 /* A store in which thread TID is in these regions, the first of which are called "a" and "b". */
 static void write_store(const char *path, const struct fm_live_open *open, uint32_t opens)
 {
@@ -41,9 +48,7 @@ static void write_store(const char *path, const struct fm_live_open *open, uint3
     define_region(&log, 2, "b");
     ls_chunk(&store, FM_LIVE_DEFS, 0, 0, log.data, log.len);
     ls_chunk(&store, FM_LIVE_OPEN, 0, 0, open, sizeof *open);
-    int fd = creat(path, 0600);
-    assert_int_equal(write(fd, store.data, store.len), store.len);
-    close(fd);
+    write_bytes(path, &store);
 }
 
 static void begin(struct scene *s)
@@ -52,6 +57,7 @@ static void begin(struct scene *s)
     assert_non_null(mkdtemp(s->folder));
     for (unsigned i = 0; i < 2; i++)
         snprintf(s->path[i], sizeof s->path[i], "%s/%d.%u.live", s->folder, PID, i);
+    snprintf(s->more, sizeof s->more, "%s" FM_LIVE_MORE_SUFFIX, s->path[0]);
     fm_open_regions_init(&s->regions, s->folder, PID);
 }
 
@@ -62,6 +68,7 @@ static void end(struct scene *s)
     fm_vec_release(&s->woven.frames);
     unlink(s->path[0]);
     unlink(s->path[1]);
+    unlink(s->more);
     rmdir(s->folder);
 }
 
@@ -174,6 +181,27 @@ static void test_records_change_hands(void **state)
     end(&s);
 }
 
+/* What no longer fitted where the store began: a record, and the name of a region. */
+static void test_a_store_that_goes_on_elsewhere(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct fm_live_open open = { .tid = TID + 1 };
+    fm_autobuffer more = FM_BUFFER_INIT, log = FM_BUFFER_INIT;
+    begin(&s);
+    write_store(s.path[0], &open, 2);
+    open = (struct fm_live_open){ .tid = TID, .n = 1, .regions = { { 0x100, 0x9000, 3, 0 } } };
+    define_region(&log, 3, "c");
+    ls_chunk(&more, FM_LIVE_OPEN, 0, 0, &open, sizeof open);
+    ls_chunk(&more, FM_LIVE_DEFS, 0, 0, log.data, log.len);
+    write_bytes(s.more, &more);
+    assert_true(look(&s, &open, 0));
+    add_call(&s, 0);
+    fm_open_regions_weave(&s.regions, &open, &s.climb, &s.woven);
+    assert_string_equal(told(&s), "c 0");
+    end(&s);
+}
+
 static void test_a_store_that_lies_harms_nobody(void **state)
 {
     (void)state;
@@ -197,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_those_of_one_call_keep_their_order),
         cmocka_unit_test(test_what_is_of_no_call_is_left_out),
         cmocka_unit_test(test_records_change_hands),
+        cmocka_unit_test(test_a_store_that_goes_on_elsewhere),
         cmocka_unit_test(test_a_store_that_lies_harms_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

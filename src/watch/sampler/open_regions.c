@@ -1,34 +1,27 @@
 /* The regions that threads are in; see open_regions.h. */
 #include "watch/sampler/open_regions.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/memory.h"
-#include "base/varint.h"
 
 #define AGAIN_NS    100000000u /* until a later store is looked for */
-#define CHUNK_MAX   (64u << 20)
-#define CHUNKS_MAX  65536u
 #define REGIONS_MAX (1u << 20)
-#define TEXT_MAX    4096u
 
 void fm_open_regions_init(struct fm_open_regions *r, const char *folder, pid_t pid)
 {
-    *r = (struct fm_open_regions){ .pid = pid, .fd = -1 };
+    *r = (struct fm_open_regions){ .pid = pid };
     r->folder = folder ? fm_strdup(folder) : NULL;
+    for (unsigned i = 0; i < FM_LIVE_FILES; i++)
+        r->files[i].fd = -1;
 }
 
 void fm_open_regions_close(struct fm_open_regions *r)
 {
-    if (r->fd >= 0)
-        close(r->fd);
-    r->fd = -1;
-    r->places.len = r->records.len = r->definitions.len = r->numbers.len = 0;
+    for (unsigned i = 0; i < FM_LIVE_FILES; i++)
+        fm_live_file_release(&r->files[i]);
+    r->places.len = r->numbers.len = 0;
     r->opens = 0;
     r->listing++;
 }
@@ -41,74 +34,52 @@ void fm_open_regions_release(struct fm_open_regions *r)
     fm_vec_release(&r->names);
     fm_vec_release(&r->numbers);
     fm_vec_release(&r->places);
-    fm_vec_release(&r->records);
-    fm_vec_release(&r->definitions);
     free(r->folder);
     r->folder = NULL;
 }
 
-static bool read_at(const struct fm_open_regions *r, void *into, size_t len, uint64_t at)
-{
-    return r->fd >= 0 && pread(r->fd, into, len, (off_t)at) == (ssize_t)len;
-}
-
 /* ---- the store --------------------------------------------------------------------------- */
 
-static int open_store(const struct fm_open_regions *r, uint32_t number)
-{
-    fm_autobuffer path = FM_BUFFER_INIT;
-    fm_buffer_addf(&path, "%s/%d.%u" FM_LIVE_SUFFIX, r->folder, (int)r->pid, number);
-    return open(fm_buffer_text(&path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-}
-
+/* The last store there is, and where that goes on if it has become full. */
 static void find_store(struct fm_open_regions *r)
 {
-    for (int fd; (fd = open_store(r, r->number)) >= 0; r->number++) {
+    for (;; r->number++) {
+        struct fm_live_file file;
+        fm_live_file_init(&file, r->folder, r->pid, r->number, 0);
+        if (!fm_live_file_open(&file)) {
+            fm_live_file_release(&file);
+            break;
+        }
         fm_open_regions_close(r);
-        r->fd = fd;
-        r->end = FM_LIVE_PAGE;
+        r->files[0] = file;
+        for (unsigned i = 1; i < FM_LIVE_FILES; i++)
+            fm_live_file_init(&r->files[i], r->folder, r->pid, r->number, i);
     }
+    for (unsigned i = 1; i < FM_LIVE_FILES && r->files[0].fd >= 0; i++)
+        fm_live_file_open(&r->files[i]);
 }
 
-/* A chunk gets its magic with its first record: one without is looked at again. */
-static void find_chunks(struct fm_open_regions *r)
+static void list_records_of(struct fm_open_regions *r, uint32_t number,
+                            const struct fm_live_part *piece)
 {
-    struct fm_live_chunk head;
-    while (r->records.len + r->definitions.len < CHUNKS_MAX &&
-           read_at(r, &head, sizeof head, r->end)) {
-        bool sized =
-            head.bytes >= FM_LIVE_PAGE && head.bytes % FM_LIVE_PAGE == 0 && head.bytes < CHUNK_MAX;
-        if (head.magic != FM_LIVE_CHUNK_MAGIC || !sized)
-            return;
-        struct fm_open_chunk chunk = { r->end, head.bytes, 0 };
-        if (head.kind == FM_LIVE_OPEN)
-            fm_vec_push(&r->records, chunk);
-        else if (head.kind == FM_LIVE_DEFS)
-            fm_vec_push(&r->definitions, chunk);
-        r->end += head.bytes;
+    const struct fm_live_file *file = &r->files[number];
+    uint64_t at = piece->at + sizeof(struct fm_live_chunk);
+    uint64_t end = at + fm_live_file_used(file, piece);
+    for (; at + sizeof(struct fm_live_open) <= end; at += sizeof(struct fm_live_open)) {
+        struct fm_open_place place = { .at = at, .file = number };
+        if (fm_live_file_read(file, &place.tid, sizeof place.tid, at))
+            fm_vec_push(&r->places, place);
     }
-}
-
-/* How much of a chunk is in use. */
-static uint32_t used_of(const struct fm_open_regions *r, const struct fm_open_chunk *chunk)
-{
-    struct fm_live_chunk head;
-    if (!read_at(r, &head, sizeof head, chunk->at) || head.used > chunk->bytes - sizeof head)
-        return 0;
-    return head.used;
 }
 
 static void list_records(struct fm_open_regions *r)
 {
     r->places.len = 0;
-    for (size_t i = 0; i < r->records.len; i++) {
-        uint64_t at = r->records.data[i].at + sizeof(struct fm_live_chunk);
-        uint64_t end = at + used_of(r, &r->records.data[i]);
-        for (; at + sizeof(struct fm_live_open) <= end; at += sizeof(struct fm_live_open)) {
-            struct fm_open_place place = { .at = at };
-            if (read_at(r, &place.tid, sizeof place.tid, at))
-                fm_vec_push(&r->places, place);
-        }
+    for (unsigned k = 0; k < FM_LIVE_FILES; k++) {
+        fm_live_file_find(&r->files[k]);
+        for (size_t i = 0; i < r->files[k].pieces.len; i++)
+            if (r->files[k].pieces.data[i].kind == FM_LIVE_OPEN)
+                list_records_of(r, k, &r->files[k].pieces.data[i]);
     }
 }
 
@@ -117,14 +88,16 @@ void fm_open_regions_refresh(struct fm_open_regions *r, uint64_t now_ns)
     uint32_t opens;
     if (!r->folder)
         return;
-    if (r->fd < 0 || now_ns >= r->next_ns) {
+    if (r->files[0].fd < 0 || now_ns >= r->next_ns) {
         r->next_ns = now_ns + AGAIN_NS;
         find_store(r);
     }
-    if (!read_at(r, &opens, sizeof opens, offsetof(struct fm_live_header, opens)) ||
+    if (!fm_live_file_read(&r->files[0], &opens, sizeof opens,
+                           offsetof(struct fm_live_header, opens)) ||
         opens == r->opens)
         return;
-    find_chunks(r);
+    for (unsigned i = 1; i < FM_LIVE_FILES; i++)
+        fm_live_file_open(&r->files[i]);
     list_records(r);
     r->opens = opens;
     r->listing++;
@@ -138,13 +111,14 @@ void fm_open_regions_place(const struct fm_open_regions *r, uint32_t tid,
     *place = (struct fm_open_place){ .tid = tid, .listing = r->listing };
     for (size_t i = 0; i < r->places.len; i++)
         if (r->places.data[i].tid == tid) /* the last, if a thread of that number was before */
-            place->at = r->places.data[i].at;
+            place->at = r->places.data[i].at, place->file = r->places.data[i].file;
 }
 
 bool fm_open_regions_read(const struct fm_open_regions *r, const struct fm_open_place *place,
                           struct fm_live_open *ret)
 {
-    if (!place->at || place->listing != r->listing || !read_at(r, ret, sizeof *ret, place->at) ||
+    if (!place->at || place->listing != r->listing ||
+        !fm_live_file_read(&r->files[place->file], ret, sizeof *ret, place->at) ||
         ret->tid != place->tid)
         return false;
     if (ret->n > FM_LIVE_OPEN_MOST)
@@ -154,60 +128,28 @@ bool fm_open_regions_read(const struct fm_open_regions *r, const struct fm_open_
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static void define(struct fm_open_regions *r, struct fm_cursor *from)
+static void define(void *context, uint64_t kind, struct fm_cursor *fields)
 {
-    uint64_t id = fm_cursor_varint(from);
-    fm_cursor_varint(from); /* the region around it */
-    uint64_t len = fm_cursor_varint(from);
-    const uint8_t *bytes = fm_cursor_bytes(from, len);
-    if (from->failed || !bytes || !id || id >= REGIONS_MAX || len > TEXT_MAX ||
-        r->names.len >= REGIONS_MAX)
+    struct fm_open_regions *r = context;
+    if (kind != FM_LIVE_DEF_REGION)
+        return;
+    uint64_t id = fm_cursor_varint(fields);
+    fm_cursor_varint(fields); /* the region around it */
+    fm_autofree char *name = fm_live_text(fields);
+    if (fields->failed || !name || !id || id >= REGIONS_MAX || r->names.len >= REGIONS_MAX)
         return;
     while (r->numbers.len <= id)
         fm_vec_push(&r->numbers, 0);
-    char *name = fm_malloc((size_t)len + 1);
-    memcpy(name, bytes, (size_t)len);
-    name[len] = '\0';
-    fm_vec_push(&r->names, name);
+    fm_vec_push(&r->names, fm_strdup(name));
     r->numbers.data[id] = (uint32_t)r->names.len;
-}
-
-static void read_definitions(struct fm_open_regions *r, const uint8_t *bytes, size_t len)
-{
-    struct fm_cursor all = fm_cursor_over(bytes, len);
-    while (fm_cursor_left(&all) && !all.failed) {
-        uint64_t body = fm_cursor_varint(&all);
-        const uint8_t *start = fm_cursor_bytes(&all, body);
-        if (!start)
-            return;
-        struct fm_cursor one = fm_cursor_over(start, (size_t)body);
-        if (fm_cursor_varint(&one) == FM_LIVE_DEF_REGION)
-            define(r, &one);
-    }
-}
-
-/* What was added to a chunk since. */
-static void read_more(struct fm_open_regions *r, struct fm_open_chunk *chunk)
-{
-    uint32_t used = used_of(r, chunk);
-    if (used <= chunk->done)
-        return;
-    size_t len = used - chunk->done;
-    fm_autofree uint8_t *bytes = fm_malloc(len);
-    if (!read_at(r, bytes, len, chunk->at + sizeof(struct fm_live_chunk) + chunk->done))
-        return;
-    read_definitions(r, bytes, len);
-    chunk->done = used;
 }
 
 /* 1 + the number of a region; 0: it has no name (yet). */
 static uint32_t number_of(struct fm_open_regions *r, uint32_t id)
 {
-    if (id >= r->numbers.len || !r->numbers.data[id]) {
-        find_chunks(r);
-        for (size_t i = 0; i < r->definitions.len; i++)
-            read_more(r, &r->definitions.data[i]);
-    }
+    if (id >= r->numbers.len || !r->numbers.data[id])
+        for (unsigned i = 0; i < FM_LIVE_FILES; i++)
+            fm_live_file_definitions(&r->files[i], define, r);
     return id < r->numbers.len ? r->numbers.data[id] : 0;
 }
 

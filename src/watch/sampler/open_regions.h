@@ -6,8 +6,8 @@
  * Each region names the frame of the call that is in it; so it has its place among the frames of a stack, above
  * that of its call and below what the call calls (fm_open_regions_weave). One whose call has ended is left out.
  *
- * The store is read by position, not mapped: a program of the run may cut it short. Nothing in it is trusted. A process that
- * has executed another program has another store, with a higher number; the last one counts.
+ * Nothing in the store is trusted (store/live_file.h). A process that has executed another program has another store, with a
+ * higher number; the last one counts.
  *
  * Threads: belongs to the thread that samples. Names never change, and their list only grows.
  */
@@ -21,30 +21,25 @@
 #include "base/vec.h"
 #include "record/capture/live.h"
 #include "watch/sampler/climb.h"
+#include "watch/store/live_file.h"
 
 /* Where the record of a thread is. */
 struct fm_open_place {
-    uint64_t at; /* in the store; 0: it has none */
+    uint64_t at;   /* in its file; 0: it has none */
+    uint32_t file; /* of the store */
     uint32_t tid;
     uint32_t listing; /* of the records in which it was looked for */
-};
-
-/* A chunk of the store. */
-struct fm_open_chunk {
-    uint64_t at;
-    uint32_t bytes, done; /* of its payload: definitions that were read */
 };
 
 struct fm_open_regions {
     char *folder; /* of the run; NULL: there is none */
     pid_t pid;
-    int fd;          /* of the store; −1: there is none yet */
-    uint32_t number; /* of the next store of the process */
+    struct fm_live_file
+        files[FM_LIVE_FILES]; /* of the store; the first is not open: there is none yet */
+    uint32_t number;          /* of the next store of the process */
     uint64_t next_ns;
-    uint64_t end; /* chunks before it are known */
-    uint32_t opens,
-        listing; /* the store's count when the records were listed; how often they were */
-    FM_VEC(struct fm_open_chunk) records, definitions;
+    uint32_t opens;   /* the store's count when the records were listed */
+    uint32_t listing; /* how often they were */
     FM_VEC(struct fm_open_place) places;
     FM_VEC(uint32_t) numbers; /* id of a region in the store → 1 + its number here; 0: not known */
     FM_VEC(char *) names;     /* by number */

@@ -1,6 +1,6 @@
 /*
  * What the functions, regions and exceptions of a traced process are called, as far as somebody waits for
- * one of them: read from its live store (capture/live.h) while it runs, by position, as it grows.
+ * one of them: read from its live store (store/live_file.h) while it runs, as it grows.
  *
  * Who waits says by `judge` which of its wishes a name fulfils, as bits; texts are kept of those names, and
  * of all exceptions. Nothing in the store is trusted. Threads: it belongs to one at a time.
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "watch/store/live_file.h"
 
 enum fm_named_kind { FM_NAMED_FUNCTION, FM_NAMED_REGION, FM_NAMED_EXCEPTION, FM_NAMED_KINDS };
 
@@ -25,23 +26,10 @@ struct fm_named {
     char *text; /* or NULL */
 };
 
-struct fm_named_chunk {
-    uint64_t at;
-    uint32_t bytes, done; /* of its payload: read so far */
-};
-
-/* One of the two files of a store. */
-struct fm_named_file {
-    char *path;
-    uint64_t end; /* chunks before it are known */
-    FM_VEC(struct fm_named_chunk) chunks;
-};
-
 struct fm_trace_names {
     fm_named_judge *judge;
     const void *context;
-    struct fm_named_file
-        files[3]; /* the store; where it goes on; … if the run has one folder alone */
+    struct fm_live_file files[FM_LIVE_FILES];
     FM_VEC(struct fm_named) of[FM_NAMED_KINDS]; /* by number */
 };
 
