@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import select
 import shlex
 import shutil
 import subprocess
@@ -64,6 +65,20 @@ def start(*command: str, **options) -> subprocess.Popen:
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, **options)
+
+
+def outlived(launcher: subprocess.Popen, words: str | None = None) -> str:
+    """Kills the launcher alone, and gives its program words. What it says from then on. Its output ends a moment before the
+    program does, which has more files to close."""
+    programs = [os.pidfd_open(int(pid)) for children in Path(f"/proc/{launcher.pid}/task").glob("*/children")
+                for pid in children.read_text().split()]
+    assert programs
+    launcher.kill()
+    said, _ = launcher.communicate(words, timeout=TIMEOUT)
+    for program in programs:
+        assert select.select([program], [], [], TIMEOUT)[0], "it ends"
+        os.close(program)
+    return said
 
 
 # Sends the command a signal as soon as it calls a function of the C library that it calls early on.

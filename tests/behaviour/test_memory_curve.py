@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from launch import FATHOM, fathom, plain, start
+from launch import FATHOM, fathom, outlived, plain, start
 
 MIB = 1 << 20
 
@@ -187,8 +187,7 @@ def test_a_killed_launcher(tmp_path):
         assert launcher.poll() is None
         saved |= {path.stat().st_mtime_ns for path in runs.glob("*/samples.fathom")} or {0}
         time.sleep(.05)
-    launcher.send_signal(signal.SIGKILL)
-    launcher.communicate("\n")
+    outlived(launcher, "\n")
     out = tmp_path / "out.fathom"
     folder = next(runs.iterdir())
     assert fathom("merge", str(folder), "-o", str(out)).returncode == 0

@@ -222,11 +222,7 @@ def test_launcher_is_killed(python, tmp_path):
         if name == "second":
             break
     time.sleep(LATE)
-    launcher.send_signal(signal.SIGKILL)
-    launcher.stdout.read()  # until the program has ended
-    launcher.wait()
-    launcher.stdout.close()
-    launcher.stderr.close()
+    launch.outlived(launcher)
     folder = subprocess.run(["grep", "-a", "-o", r"/[a-z/]*fathom-[A-Za-z0-9-]*", output], capture_output=True, text=True).stdout.split()
     merged = tmp_path / "all.fathom"
     done = fathom("merge", output, "-o", merged)
@@ -361,9 +357,7 @@ def test_events_and_a_killed_launcher(python, tmp_path):
     path.write_text(textwrap.dedent(EVENTS))
     launcher = launch.start(FATHOM, "run", "-q", "--memory=events", "--python", python, "-o", output, path, "250000", "threads")
     time.sleep(.5)
-    launcher.send_signal(signal.SIGKILL)
-    assert launcher.stdout.read() == "done\n"
-    launcher.communicate()
+    assert launch.outlived(launcher) == "done\n"
     merged = tmp_path / "all.fathom"
     done = fathom("merge", output, "-o", merged)
     assert (done.returncode, done.stderr) == (0, ""), done

@@ -155,11 +155,7 @@ def test_force_keeps_the_old_one_if_the_launcher_is_killed(folder):
     process = launch.start(launch.FATHOM, "run", "--calls", "--python", PYTHON, "--force", "-o",
                            "out.fathom", "app.py", cwd=folder, stdin=subprocess.PIPE)
     assert process.stdout.readline() == "ready\n"
-    process.kill()
-    process.wait(timeout=launch.TIMEOUT)
-    process.stdin.close()
-    assert process.stdout.read() == "", "the program has ended"
-    process.stdout.close(), process.stderr.close()
+    assert launch.outlived(process, "\n") == ""
     assert (folder / "out.fathom").read_text() == "old"
     [left] = launch.run_folders()
     assert launch.fathom("merge", left, "-o", folder / "found.fathom").returncode == 0

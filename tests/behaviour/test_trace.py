@@ -253,11 +253,7 @@ def test_a_killed_launcher_loses_nothing(before, after, end, tmp_path):
     code = ORPHAN.format(before=before, after=after, end=end)
     process = launch.start(launch.FATHOM, "run", "--trace", "-q", "--python", NEWEST, "-o", output, "-c", code)
     assert process.stdout.readline() == "ready\n"
-    process.kill()
-    process.wait(timeout=launch.TIMEOUT)
-    assert process.stdout.read() == ""  # until the program has ended
-    process.stdout.close()
-    process.stderr.close()
+    assert launch.outlived(process) == ""
     again = launch.fathom("merge", output, "--keep", "-o", tmp_path / "again.fathom")
     assert again.returncode == 0, again.stderr
     done = launch.fathom("merge", output, "-o", whole)
@@ -279,11 +275,7 @@ def test_children_that_are_killed_while_they_begin(tmp_path):
     folder, = launch.run_folders()
     Path(folder, "2000000001.0.live").touch()
     Path(folder, "2000000002.0.live").write_bytes(bytes(4096))
-    process.kill()
-    process.wait(timeout=launch.TIMEOUT)
-    assert process.stdout.read() == ""  # until the program has ended
-    process.stdout.close()
-    process.stderr.close()
+    assert launch.outlived(process) == ""
     done = launch.fathom("merge", output, "-o", whole)
     assert (done.returncode, done.stderr) == (0, "")
     assert recordings.one(whole, "call")["calls"] == 20
