@@ -58,8 +58,10 @@ def test_every_thread_is_there_by_its_name(seen):
 
 
 def test_nothing_was_lost(seen):
-    counts = seen.recording.sampling
-    assert counts["lost"] == 0
+    """One look stands for ten slots at most: if a busy machine let none be made for longer, that time of all threads is lost."""
+    counts, [process] = seen.recording.sampling, seen.recording.processes
+    missed = counts["asked_hz"] * process["wall_ns"] / 1e9 - counts["rounds"]
+    assert counts["lost"] <= (missed * len(seen.recording.threads) if missed > 10 else 0)
     assert counts["samples"] > 0 and counts["partial"] < counts["samples"] / 100
 
 

@@ -132,6 +132,7 @@ def loaded(*loads):
 def test_exact_bytes_and_the_program_goes_on(target):
     t = target("""
 before = load(30)
+open("held", "w").close()
 await_file("go")
 kept = load()
 temporary = load(7, 100_000)
@@ -142,6 +143,7 @@ after = load(99)
 print(len(kept), len(after))
 sys.exit(7)
 """)
+    t.await_file("held")
     attached = t.attach()
     t.touch("go")
     t.await_file("done")

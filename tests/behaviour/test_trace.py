@@ -120,7 +120,9 @@ def test_a_pool(python, tmp_path):
                       "def inner(n): return n + 1\n"
                       "def task(n): return sum(inner(i) for i in range(n))\n"
                       "if __name__ == '__main__':\n"
-                      "    with m.get_context('fork').Pool(3) as pool: print(sum(pool.map(task, [100] * 60, 1)))\n")
+                      "    c = m.get_context('fork')\n"
+                      "    all_are_there = c.Barrier(3).wait  # or one does everything before the others begin\n"
+                      "    with c.Pool(3, all_are_there) as pool: print(sum(pool.map(task, [100] * 60, 1)))\n")
     output = tmp_path / "o.fathom"
     done = trace(script, python=python, output=output)
     assert done.stdout == f"{60 * 5050}\n" and launch.said(done) == ""
