@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import perfetto
+from conftest import PACKAGE
 from launch import FATHOM, own_run_folders  # noqa: F401  (the fixture)
 from pstats_tools import fails, fathom, write
 
@@ -183,6 +184,36 @@ def test_values_in_perfetto(ending, tmp_path):
     for slice_, key, value in rows:
         calls.setdefault(slice_, {})[key.split(".", 1)[1]] = value
     assert list(calls.values()) == [{"a": str(i), "b": str(10 * i), "note": "'n\u00e9\"w'", "return": str(11 * i)} for i in range(5)]
+
+
+MARKS = """
+import fathom, threading
+first = fathom.region_begin("job", number=1)
+second = fathom.region_begin("job", number=2, of="two")
+fathom.instant("now", why="so", often=3)
+fathom.instant("bare")
+worker = threading.Thread(target=fathom.region_end, args=(second,))
+worker.start(); worker.join()
+fathom.region_end(first)
+"""
+
+
+@pytest.mark.parametrize("ending", ["pftrace", "chrome.json"])
+def test_values_of_marks_in_perfetto(ending, tmp_path, monkeypatch):
+    """Those of a region are told by the thread that began it, and the region by that which ended it."""
+    monkeypatch.setenv("PYTHONPATH", PACKAGE)
+    script, path = tmp_path / "app.py", tmp_path / "o.fathom"
+    script.write_text(MARKS)
+    assert fathom("run", "-q", "--trace", "-o", path, script).returncode == 0
+    trace, _ = converted(path, tmp_path / f"x.{ending}")
+    rows, = perfetto.ask(trace, "select s.id, name, key, string_value from slice s left join args using (arg_set_id)"
+                                " where category in ('region', 'instant') and (key is null or key like 'debug.%' or key like 'args.%')")
+    found = {}
+    for slice_, name, key, value in rows:
+        found.setdefault((slice_, name), {}).update({key.split(".", 1)[1]: value} if key else {})
+    marks = [(name, values) for (_, name), values in found.items() if name in ("job", "now", "bare")]
+    assert sorted(marks, key=str) == [("bare", {}), ("job", {"number": "1"}), ("job", {"number": "2", "of": "two"}),
+                                      ("now", {"often": "3", "why": "so"})]
 
 
 @pytest.mark.parametrize("options, keep", [

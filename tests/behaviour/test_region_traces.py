@@ -38,7 +38,7 @@ def said(one, thread=None):
         elif event.kind in ("region_begin", "region_end", "instant"):
             words.append(f"{event.kind} {names[numbers[0]]}")
         elif event.kind == "value":
-            words.append(f"value {names[numbers[0]]}={event.text}")
+            words.append(f"value {names[numbers[0]]}={event.text}" + "".join(f" of {token}" for token in numbers[2:]))
         elif event.kind == "counter":
             words.append(f"counter {names[numbers[0]]} {struct.unpack('<d', struct.pack('<II', *numbers[1:]))[0]}")
         elif event.kind == "async_begin":
@@ -57,12 +57,12 @@ def test_regions_nest_with_calls_and_have_values(trace):
             with fathom.region("inner"):
                 work()
         fathom.counter("queue", 17)
-        fathom.instant("now")
+        fathom.instant("now", why="so", often=2)
     """)
     assert said(one) == [
         "region_begin outer", "value size=3", "value name=x", "value ratio=0.5", "value none=None", "value yes=True",
         "value other=<list>", "call work", "return work", "region_begin inner", "call work", "return work",
-        "region_end inner", "region_end outer", "counter queue 17.0", "instant now"]
+        "region_end inner", "region_end outer", "counter queue 17.0", "instant now", "value why=so", "value often=2"]
 
 
 def test_no_code_of_the_program_runs_for_a_value(trace):
@@ -99,13 +99,14 @@ def test_tokens_are_spans_that_need_not_nest(trace):
     (one,) = trace("""
         import fathom, threading
         first = fathom.region_begin("job", n=1)
-        second = fathom.region_begin("job")
+        second = fathom.region_begin("job", n=2, odd="abc")
         fathom.region_end(first)
         def end(): fathom.region_end(second)
         t = threading.Thread(target=end); t.start(); t.join()
     """)
     words = said(one)
-    assert words == ["async_begin job 1", "async_begin job 2", "async_end 1"]
+    assert words == ["async_begin job 1", "value n=1 of 1", "async_begin job 2", "value n=2 of 2", "value odd=abc of 2",
+                     "async_end 1"]
     other = [number for number in one.thread_numbers() if number != one.thread_numbers()[0]]
     assert [word for number in other for word in said(one, number)] == ["call end", "async_end 2", "return end"]
 

@@ -134,7 +134,8 @@ def test_process_that_outlives_the_program(tmp_path):
 def test_processes_that_end_with_the_program_do_not_keep_the_folder(tmp_path):
     code = ("import multiprocessing as m\n"
             "if __name__ == '__main__':\n"
-            "    with m.get_context('fork').Pool(3) as pool: print(sum(pool.map(abs, [-1] * 9)))\n")
+            "    c = m.get_context('fork')\n"
+            "    with c.Pool(3, c.Barrier(3).wait) as pool: print(sum(pool.map(abs, [-1] * 9)))\n")
     script = tmp_path / "pool.py"
     script.write_text(code)
     done = launch.run(str(script), python=PYTHON, output=tmp_path / "o.fathom")

@@ -21,6 +21,7 @@ DESCRIPTORS_AT = 4096
 CHUNKS_AT = DESCRIPTORS_AT + CHUNKS * 64
 FREE, FILLING, FULL = 0, 1, 2
 RETURN, CALL, YIELD, ESCAPE = 0, 1, 2, 3
+OF_TOKEN, OF_INSTANT = 3, 4  # what a value is of
 HANDED, FREED = 64, 128  # offsets in the header
 
 
@@ -38,7 +39,7 @@ KINDS = escapes()
 class Event:
     ticks: int
     kind: str  # call, resume, return, yield, or an escape's name
-    numbers: tuple[int, ...] = ()  # of 32 bits each; a call's function; a value's name and what it is of
+    numbers: tuple[int, ...] = ()  # of 32 bits each; a call's function; a value's name, what it is of, and of a token that
     text: str = ""  # of a value
 
 
@@ -69,9 +70,11 @@ def decode(words: bytes, ticks: int, shift: int) -> list[Event]:
                 payload[i] | payload[i + 1] << 16 for i in range(0, count - 1, 2))
             at += 2 + count
             if kind == "value":
-                text = struct.pack(f"<{count}H", *payload)[6:6 + (payload[2] >> 4)]
-                assert len(text) <= 200 and count == 3 + (len(text) + 1) // 2
-                events.append(Event(last, kind, (numbers[0], payload[2] & 15), text.decode()))
+                token = (payload[3] | payload[4] << 16,) if payload[2] & 15 == OF_TOKEN else ()
+                head = 3 + 2 * len(token)
+                text = struct.pack(f"<{count}H", *payload)[2 * head:2 * head + (payload[2] >> 4)]
+                assert len(text) <= 200 and count == head + (len(text) + 1) // 2
+                events.append(Event(last, kind, (numbers[0], payload[2] & 15, *token), text.decode()))
                 continue
             if kind == "time":
                 assert units == 0

@@ -595,3 +595,24 @@ test("arguments, results and variables stand where they belong", async (t) => {
   assert.match(await panel.locator(".minilist button").first().innerText(), /^path='\/page\/(\d)', size=\1, rest=\(None\), returned=dict of 1, at /);
   assert.deepEqual(page.troubles, []);
 });
+
+test("instants and regions that overlap have what they were given", async (t) => {
+  const page = await open(t, record("jobs", "--trace", newPython(), join(here, "programs/jobs.py")), { hash: "view=timeline" });
+  const { boxes, marks, tracks } = await drawn(page);
+  const [main] = named(boxes, "main");
+  const lane = tracks.find((track) => track.kind === "lane");
+  const at = (ns) => main.x + ((ns - main.begin) / (main.end - main.begin)) * main.w;
+  const tip = async (mark, down) => {
+    await page.mouse.move(at(mark.begin) + 2, lane.top + down);
+    await settle(page);
+    return page.locator("#tip").innerText();
+  };
+  const [changed] = marks.filter((m) => m.kind === "instant");
+  assert.match(await tip(changed, 10), /^instant: changed[^]*why\s+asked for\s+times\s+3/);
+  const jobs = marks.filter((m) => m.kind === "region");
+  assert.deepEqual(jobs.map((m) => m.name), ["job", "job"]);
+  const [first, second] = jobs.sort((a, b) => a.begin - b.begin);
+  assert.match(await tip(first, 19 + 7), /^region: job[^]*number\s+1\s+of\s+<b>both<\/b>$/);
+  assert.match(await tip(second, 19 + 15 + 7), /^region: job[^]*number\s+2$/);
+  assert.deepEqual(page.troubles, []);
+});

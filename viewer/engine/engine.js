@@ -297,6 +297,18 @@ export class Engine {
    */
   values(recording, lane, begin, end, depth = -1) {
     this.run("engine_timeline_values", recording, lane, begin, end, depth);
+    return this.namedTexts();
+  }
+
+  /** What an instant, or a region that need not nest, was given. @param {number} recording @param {TimelineMark} mark
+   * @returns {[string, string][]} */
+  markValues(recording, { lane, kind, begin, value }) {
+    this.run("engine_timeline_mark_values", recording, lane, markKinds.indexOf(kind), begin, value);
+    return this.namedTexts();
+  }
+
+  /** @returns {[string, string][]} */
+  namedTexts() {
     const list = JSON.parse(this.text());
     return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
   }

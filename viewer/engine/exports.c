@@ -136,6 +136,13 @@ int engine_timeline_values(int recording, uint32_t lane, double begin_ns, double
     return fm_engine_timeline_values(the_engine(), recording, lane, begin_ns, end_ns, depth);
 }
 
+EXPORT(engine_timeline_mark_values)
+int engine_timeline_mark_values(int recording, uint32_t lane, uint32_t kind, double begin_ns,
+                                double value)
+{
+    return fm_engine_timeline_mark_values(the_engine(), recording, lane, kind, begin_ns, value);
+}
+
 EXPORT(engine_timeline_tasks) int engine_timeline_tasks(int recording)
 {
     return fm_engine_timeline_tasks(the_engine(), recording);

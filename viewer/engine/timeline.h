@@ -29,6 +29,10 @@ int fm_engine_timeline_marks(struct fm_engine *e, int recording, double from_ns,
 int fm_engine_timeline_values(struct fm_engine *e, int recording, uint32_t lane, double begin_ns,
                               double end_ns, uint32_t depth);
 
+/* The same of a mark, by what its row says. */
+int fm_engine_timeline_mark_values(struct fm_engine *e, int recording, uint32_t lane, uint32_t kind,
+                                   double begin_ns, double value);
+
 /* Tasks of asyncio in results[0]: process, lane (FM_NONE: not known), number in the process, name (row of the
  * JSON array in e->text), number of the task that made it or 0, created, done. Scalar: 1 if there are more.
  * Processes made by others in results[1]: lane and lane, when and when. timeline_tasks.c */

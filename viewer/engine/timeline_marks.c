@@ -227,7 +227,7 @@ static bool gather(void *context, const struct fm_mark *mark)
     struct mark_row row = { mark->begin_ns, mark->end_ns, 0,          mark->kind,
                             mark->lane,     mark->name,   mark->func, 1,
                             value,          value,        value,      (double)mark->other };
-    /* Values are of spans: timeline_values.c */
+    /* Values are of spans and of other marks: timeline_values.c */
     if (g->wanted[group] && mark->kind != FM_MARK_VALUE && mark->kind != FM_MARK_RESULT)
         add(g, &g->groups[group], row);
     return true;

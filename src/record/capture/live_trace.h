@@ -77,8 +77,8 @@ enum fm_trace_escape {
     FM_TRACE_LOST = 19,      /* u64 events, u64 from, u64 to: dropped; all open calls are told again
                                    by OPEN, outermost first, behind it */
     FM_TRACE_TASK_NAME = 20, /* u32 task, u32 name: it has another name now */
-    FM_TRACE_VALUE = 21,     /* u32 name, u16: bits 0-3 enum fm_trace_value_of, bits 4-15 n, then n
-                                   bytes of UTF-8 and one of 0 if n is odd */
+    FM_TRACE_VALUE = 21,     /* u32 name, u16: bits 0-3 enum fm_trace_value_of, bits 4-15 n; of
+                                   TOKEN: u32 token; then n bytes of UTF-8 and one of 0 if n is odd */
     FM_TRACE_WAITED = 22,    /* u64 ticks: the thread stood still so long for room (block) */
     FM_TRACE_FORK = 23, /* u32 pid of the child, or 0: the child's store says who its parent is */
     FM_TRACE_RESUMED_AFTER =
@@ -102,11 +102,15 @@ enum fm_trace_task_end {
 #define FM_TRACE_VALUE_BYTES 200u /* the longest text of a value */
 
 /* What a value is of: the innermost open call or region, which began at this time; the innermost open
- * call, which ends at this time; a variable at this time. */
+ * call, which ends at this time; a variable at this time; the span of a token, whose ASYNC_BEGIN the thread told
+ * right before; the INSTANT that it told right before. */
 enum fm_trace_value_of {
     FM_TRACE_OF_BEGIN = 0,
     FM_TRACE_OF_END = 1,
     FM_TRACE_OF_VARIABLE = 2,
+    FM_TRACE_OF_TOKEN = 3,
+    FM_TRACE_OF_INSTANT = 4,
+    FM_TRACE_OF_COUNT,
 };
 
 enum fm_trace_chunk_state {

@@ -181,7 +181,7 @@ static void end_span(void *context, const struct fm_time_span *span, uint64_t at
 /* ---- marks ---- */
 
 static void put_instant(struct chrome_writer *w, const struct fm_mark *mark, const char *category,
-                        const char *name, size_t len)
+                        const char *name, size_t len, const struct fm_export_values *values)
 {
     fm_buffer_add_text(begin_event(w, "i"), ",\"s\":\"t\"");
     put_ts(w, mark->begin_ns);
@@ -197,6 +197,7 @@ static void put_instant(struct chrome_writer *w, const struct fm_mark *mark, con
         fm_json_put_text(&w->file.bytes, mark->text, mark->text_len);
         fm_buffer_add_char(&w->file.bytes, '}');
     }
+    put_args(w, values, NULL);
     end_event(w);
     if (mark->kind == FM_MARK_FORK && w->arrows)
         put_arrow(w, "s", (uint32_t)mark->value, mark->begin_ns);
@@ -204,13 +205,15 @@ static void put_instant(struct chrome_writer *w, const struct fm_mark *mark, con
 
 /* b and e belong together by category and number. */
 static void put_stretch(struct chrome_writer *w, const struct fm_mark *mark, uint64_t number,
-                        const char *category, const char *name, size_t len)
+                        const char *category, const char *name, size_t len,
+                        const struct fm_export_values *values)
 {
     fm_buffer_addf(begin_event(w, "b"), ",\"id2\":{\"local\":\"%" PRIu64 "\"}", number);
     put_ts(w, mark->begin_ns);
     put_words(w, category, name, len);
     if (mark->kind == FM_MARK_LOST)
         fm_buffer_addf(&w->file.bytes, ",\"args\":{\"events\":%" PRIu64 "}", mark->value);
+    put_args(w, values, NULL);
     end_event(w);
     fm_buffer_addf(begin_event(w, "e"), ",\"id2\":{\"local\":\"%" PRIu64 "\"}", number);
     put_ts(w, mark->end_ns);
@@ -232,44 +235,45 @@ static void put_counter(struct chrome_writer *w, const struct fm_mark *mark, con
     end_event(w);
 }
 
-static void put_mark(void *context, const struct fm_mark *mark)
+static void put_mark(void *context, const struct fm_mark *mark,
+                     const struct fm_export_values *values)
 {
     struct chrome_writer *w = context;
     const char *name = fm_profile_text(w->p, mark->name);
     size_t len = fm_strings_len(w->p->strings, mark->name);
     switch (mark->kind) {
     case FM_MARK_EXCEPTION:
-        put_instant(w, mark, "exception", name, len);
+        put_instant(w, mark, "exception", name, len, values);
         break;
     case FM_MARK_INSTANT:
-        put_instant(w, mark, "instant", name, len);
+        put_instant(w, mark, "instant", name, len, values);
         break;
     case FM_MARK_VARIABLE:
-        put_instant(w, mark, "variable", name, len);
+        put_instant(w, mark, "variable", name, len, values);
         break;
     case FM_MARK_FORK:
-        put_instant(w, mark, "process", "fork", 4);
+        put_instant(w, mark, "process", "fork", 4, values);
         break;
     case FM_MARK_CLOCK:
-        put_instant(w, mark, "clock", "the clock jumped", 16);
+        put_instant(w, mark, "clock", "the clock jumped", 16, values);
         break;
     case FM_MARK_COUNTER:
         put_counter(w, mark, name, len);
         break;
     case FM_MARK_TASK: /* all steps of a task have its number */
-        put_stretch(w, mark, mark->value, "task", name, len);
+        put_stretch(w, mark, mark->value, "task", name, len, values);
         break;
     case FM_MARK_COLLECTION:
-        put_instant(w, mark, "gc", "generation", 10);
+        put_instant(w, mark, "gc", "generation", 10, values);
         break;
     case FM_MARK_REGION:
-        put_stretch(w, mark, ++w->asynchronous, "region", name, len);
+        put_stretch(w, mark, ++w->asynchronous, "region", name, len, values);
         break;
     case FM_MARK_LOST:
-        put_stretch(w, mark, ++w->asynchronous, "lost", "events lost", 11);
+        put_stretch(w, mark, ++w->asynchronous, "lost", "events lost", 11, values);
         break;
     case FM_MARK_WAITED:
-        put_stretch(w, mark, ++w->asynchronous, "lost", "waited for room", 15);
+        put_stretch(w, mark, ++w->asynchronous, "lost", "waited for room", 15, values);
         break;
     default: /* of what begins here, not of the time line */
         break;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/runs.h"
 
 #define TEXTS_MOST ((size_t)64 << 20)
 
@@ -43,7 +44,7 @@ const char *fm_export_end_word(const struct fm_time_span *span)
 
 /* Spans that are open on a lane. Those that were told come first: who is inside is shorter. */
 struct export_values {
-    FM_VEC(struct fm_export_value) list; /* by time */
+    FM_VEC(struct fm_export_value) list; /* by time; of tokens by their key */
 };
 
 struct export_walk {
@@ -54,31 +55,80 @@ struct export_walk {
     size_t told;
     uint64_t last_ns; /* times never go back, whatever the file says */
     uint64_t spans;
-    struct export_values begins, ends;
+    struct export_values begins, ends; /* of the lane; instants are among the begins */
     struct fm_buffer texts;
+    struct export_values tokens; /* of all lanes */
+    struct fm_buffer token_texts;
+    uint32_t process; /* of the lane */
 };
 
 /* ---- values ---- */
+
+static bool is_of_token(const struct fm_mark *mark)
+{
+    return mark->kind == FM_MARK_VALUE && !mark->other && mark->value;
+}
+
+/* Tokens are numbers of a process, of 32 bits. */
+static uint64_t token_key(uint32_t process, uint64_t token)
+{
+    return (uint64_t)process << 32 | (uint32_t)token;
+}
+
+static bool add_value(struct export_values *to, struct fm_buffer *texts, const struct fm_mark *mark,
+                      uint64_t at_ns)
+{
+    struct fm_export_value value = { at_ns, mark->other, mark->name, (uint32_t)mark->text_len,
+                                     texts->len };
+    if (texts->len + mark->text_len > TEXTS_MOST)
+        return false;
+    fm_buffer_add(texts, mark->text, mark->text_len);
+    fm_vec_push(&to->list, value);
+    return true;
+}
 
 static bool keep_value(void *context, const struct fm_mark *mark)
 {
     struct export_walk *w = context;
     struct export_values *to = mark->kind == FM_MARK_VALUE ? &w->begins : &w->ends;
-    if (mark->kind != FM_MARK_VALUE && mark->kind != FM_MARK_RESULT)
+    if ((mark->kind != FM_MARK_VALUE && mark->kind != FM_MARK_RESULT) || is_of_token(mark))
         return true;
-    struct fm_export_value value = { mark->begin_ns, mark->other, mark->name,
-                                     (uint32_t)mark->text_len, w->texts.len };
-    if (w->texts.len + mark->text_len > TEXTS_MOST)
-        return false;
-    fm_buffer_add(&w->texts, mark->text, mark->text_len);
-    fm_vec_push(&to->list, value);
-    return true;
+    return add_value(to, &w->texts, mark, mark->begin_ns);
 }
 
-/* Those of one instant; a span takes those of its depth. */
-static struct fm_export_values values_at(const struct export_walk *w,
-                                         const struct export_values *from, uint64_t at_ns,
-                                         uint32_t depth)
+static bool keep_token_value(void *context, const struct fm_mark *mark)
+{
+    struct export_walk *w = context;
+    return !is_of_token(mark) ||
+           add_value(&w->tokens, &w->token_texts, mark, token_key(w->process, mark->value));
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct fm_export_value *x = a, *y = b;
+    return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
+}
+
+/* Values of a region are on the lane where it began, which may come after that where it ended. */
+static int keep_tokens(struct export_walk *w, const struct fm_export_from *from,
+                       struct fm_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < from->lanes && status == 0; i++) {
+        w->process = from->lane(from->context, i)->process;
+        status =
+            from->marks(from->context, (uint32_t)i, 0, w->choice->to_ns, keep_token_value, w, err);
+    }
+    /* Those of one token stay in the order in which they were told. */
+    fm_sort_runs(w->tokens.list.data, w->tokens.list.len, sizeof *w->tokens.list.data,
+                 compare_keys);
+    return status;
+}
+
+/* Those of one instant (or token); a span takes those of its depth + 1, a mark those of 0. */
+static struct fm_export_values values_at(const struct export_values *from,
+                                         const struct fm_buffer *texts, uint64_t at_ns,
+                                         uint64_t depth)
 {
     size_t low = 0, high = from->list.len;
     while (low < high) {
@@ -90,8 +140,18 @@ static struct fm_export_values values_at(const struct export_walk *w,
     }
     for (high = low; high < from->list.len && from->list.data[high].at_ns == at_ns;)
         high++;
-    return (struct fm_export_values){ high > low ? from->list.data + low : NULL, high - low,
-                                      depth + 1ull, (const char *)w->texts.data };
+    return (struct fm_export_values){ high > low ? from->list.data + low : NULL, high - low, depth,
+                                      (const char *)texts->data };
+}
+
+static struct fm_export_values values_of_mark(const struct export_walk *w,
+                                              const struct fm_mark *mark)
+{
+    if (mark->kind == FM_MARK_INSTANT)
+        return values_at(&w->begins, &w->texts, mark->begin_ns, 0);
+    if (mark->kind == FM_MARK_REGION && mark->value)
+        return values_at(&w->tokens, &w->token_texts, token_key(w->process, mark->value), 0);
+    return (struct fm_export_values){ 0 };
 }
 
 const struct fm_export_value *fm_export_value_next(const struct fm_export_values *values,
@@ -127,7 +187,8 @@ static void tell_begins(struct export_walk *w, uint64_t now_ns)
         if (span->begin_ns < w->choice->from_ns)
             span->flags |= FM_SPAN_BEGAN_BEFORE;
         if (w->writer) {
-            struct fm_export_values values = values_at(w, &w->begins, span->begin_ns, span->depth);
+            struct fm_export_values values =
+                values_at(&w->begins, &w->texts, span->begin_ns, span->depth + 1ull);
             w->writer->begin(w->writer->context, span, in_range(w, span->begin_ns), &values);
         }
     }
@@ -145,7 +206,7 @@ static bool take_event(void *context, const struct fm_lane_event *event)
         if (w->told > w->open.len) {
             w->told = w->open.len;
             struct fm_export_values values =
-                values_at(w, &w->ends, event->at_ns, event->span.depth);
+                values_at(&w->ends, &w->texts, event->at_ns, event->span.depth + 1ull);
             if (w->writer)
                 w->writer->end(w->writer->context, &event->span, in_range(w, event->at_ns),
                                &values);
@@ -157,7 +218,8 @@ static bool take_event(void *context, const struct fm_lane_event *event)
 static bool take_mark(void *context, const struct fm_mark *mark)
 {
     struct export_walk *w = context;
-    w->writer->mark(w->writer->context, mark);
+    struct fm_export_values values = values_of_mark(w, mark);
+    w->writer->mark(w->writer->context, mark, &values);
     return !w->file->status;
 }
 
@@ -187,10 +249,11 @@ int fm_export_run(const struct fm_export_from *from, const struct fm_save_choice
                   struct fm_error *err)
 {
     struct export_walk w = { .choice = choice, .writer = writer, .file = file };
-    int status = 0;
+    int status = keep_tokens(&w, from, err);
     writer->start(writer->context);
     for (size_t i = 0; i < from->lanes && status == 0 && !file->status; i++) {
         writer->lane(writer->context, i);
+        w.process = from->lane(from->context, i)->process;
         w.begins.list.len = w.ends.list.len = 0;
         fm_buffer_clear(&w.texts);
         status = from->marks(from->context, (uint32_t)i, 0, choice->to_ns, keep_value, &w, err);
@@ -205,7 +268,9 @@ int fm_export_run(const struct fm_export_from *from, const struct fm_save_choice
     fm_vec_release(&w.open);
     fm_vec_release(&w.begins.list);
     fm_vec_release(&w.ends.list);
+    fm_vec_release(&w.tokens.list);
     fm_buffer_release(&w.texts);
+    fm_buffer_release(&w.token_texts);
     return status ? status : file->status;
 }
 

@@ -4,8 +4,9 @@
  *
  * Lane after lane, a writer is told of begins and ends, always nested, times never going back; then of the marks of the
  * lane. What is shorter or deeper than asked for is not told: its time stays with its caller. Spans that reach over an
- * end of the range are cut there. Nothing is kept but what is open and the values of a lane (the first 64 MiB of their
- * text), so the memory does not grow with the trace.
+ * end of the range are cut there. Nothing is kept but what is open, the values of a lane and those of all regions with
+ * tokens, which may be on other lanes than their marks (of both the first 64 MiB of their text), so the memory does not
+ * grow with the trace.
  */
 #ifndef FM_FORMATS_EXPORT_H
 #define FM_FORMATS_EXPORT_H
@@ -43,19 +44,20 @@ static inline void fm_export_flush_often(struct fm_export_file *file)
 
 /* Some values in a row; `list` is NULL if there are none. */
 struct fm_export_value {
-    uint64_t at_ns, depth;
-    uint32_t name; /* string id */
+    uint64_t at_ns; /* of tokens: token_key() of export.c */
+    uint64_t depth; /* of its span, + 1; 0: it is of a mark */
+    uint32_t name;  /* string id */
     uint32_t text_len;
     size_t text_at;
 };
 struct fm_export_values {
     const struct fm_export_value *list;
     size_t count;
-    uint64_t depth;    /* others are not of the span */
+    uint64_t depth;    /* others are not of it */
     const char *texts; /* of all */
 };
 
-/* The next value of the span from `*at` on, or NULL. */
+/* The next value from `*at` on, or NULL. */
 const struct fm_export_value *fm_export_value_next(const struct fm_export_values *values,
                                                    size_t *at);
 
@@ -68,7 +70,8 @@ struct fm_export_writer {
                   const struct fm_export_values *values);
     void (*end)(void *context, const struct fm_time_span *span, uint64_t at_ns,
                 const struct fm_export_values *values);
-    void (*mark)(void *context, const struct fm_mark *mark);
+    /* With values of an instant or a region that does not nest. */
+    void (*mark)(void *context, const struct fm_mark *mark, const struct fm_export_values *values);
     void (*finish)(void *context);
 };
 

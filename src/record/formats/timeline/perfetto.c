@@ -169,15 +169,6 @@ static void end_event(struct fm_perfetto *w, uint64_t at_ns)
     fm_perfetto_packet(w);
 }
 
-static void add_values(struct fm_perfetto *w, const struct fm_export_values *values)
-{
-    const struct fm_export_value *value;
-    for (size_t at = 0; (value = fm_export_value_next(values, &at));)
-        fm_perfetto_annotate(w, fm_profile_text(w->p, value->name),
-                             fm_strings_len(w->p->strings, value->name),
-                             values->texts + value->text_at, value->text_len);
-}
-
 static void begin_span(void *context, const struct fm_time_span *span, uint64_t at_ns,
                        const struct fm_export_values *values)
 {
@@ -196,7 +187,7 @@ static void begin_span(void *context, const struct fm_time_span *span, uint64_t 
         fm_proto_text(&w->event, EVENT_NAME, "?");
     }
     fm_perfetto_say(w, fm_export_begin_word(span));
-    add_values(w, values);
+    fm_perfetto_values(w, values);
     end_event(w, at_ns);
 }
 
@@ -207,13 +198,14 @@ static void end_span(void *context, const struct fm_time_span *span, uint64_t at
     fm_buffer_clear(&w->event);
     fm_proto_number(&w->event, EVENT_TYPE, SLICE_END);
     fm_perfetto_say(w, fm_export_end_word(span));
-    add_values(w, values);
+    fm_perfetto_values(w, values);
     end_event(w, at_ns);
 }
 
-static void take_mark(void *context, const struct fm_mark *mark)
+static void take_mark(void *context, const struct fm_mark *mark,
+                      const struct fm_export_values *values)
 {
-    fm_perfetto_mark(context, mark);
+    fm_perfetto_mark(context, mark, values);
 }
 
 static void finish(void *context)

@@ -87,12 +87,12 @@ void fm_perfetto_describe_lane(struct fm_perfetto *w, size_t lane);
 /* A word that is true of the event that is being made; NULL: none. */
 void fm_perfetto_say(struct fm_perfetto *w, const char *word);
 
-/* A text with a name, of the event that is being made. */
-void fm_perfetto_annotate(struct fm_perfetto *w, const char *name, size_t name_len,
-                          const char *text, size_t text_len);
+/* Values of the event that is being made. */
+void fm_perfetto_values(struct fm_perfetto *w, const struct fm_export_values *values);
 
 /* What lies beside calls. */
-void fm_perfetto_mark(struct fm_perfetto *w, const struct fm_mark *mark);
+void fm_perfetto_mark(struct fm_perfetto *w, const struct fm_mark *mark,
+                      const struct fm_export_values *values);
 
 /* The child's end of arrows from forks. */
 void fm_perfetto_forked(struct fm_perfetto *w, size_t lane);

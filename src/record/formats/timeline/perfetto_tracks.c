@@ -189,13 +189,23 @@ void fm_perfetto_say(struct fm_perfetto *w, const char *word)
     fm_proto_message(&w->event, EVENT_ANNOTATIONS, &w->part);
 }
 
-void fm_perfetto_annotate(struct fm_perfetto *w, const char *name, size_t name_len,
+/* A text with a name, beside it. */
+static void annotate_text(struct fm_perfetto *w, const char *name, size_t name_len,
                           const char *text, size_t text_len)
 {
     fm_buffer_clear(&w->part);
     fm_proto_bytes(&w->part, 10, name, name_len);
     fm_proto_bytes(&w->part, 6, text, text_len);
     fm_proto_message(&w->event, EVENT_ANNOTATIONS, &w->part);
+}
+
+void fm_perfetto_values(struct fm_perfetto *w, const struct fm_export_values *values)
+{
+    const struct fm_export_value *value;
+    for (size_t at = 0; (value = fm_export_value_next(values, &at));)
+        annotate_text(w, fm_profile_text(w->p, value->name),
+                      fm_strings_len(w->p->strings, value->name), values->texts + value->text_at,
+                      value->text_len);
 }
 
 static void put_end(struct fm_perfetto *w, uint64_t track, uint64_t at_ns)
@@ -206,13 +216,15 @@ static void put_end(struct fm_perfetto *w, uint64_t track, uint64_t at_ns)
 
 /* A stretch on a track of that name below the lane's process or thread. */
 static void put_stretch(struct fm_perfetto *w, const struct fm_mark *mark, uint64_t parent,
-                        const char *category, const char *name, size_t len)
+                        const char *category, const char *name, size_t len,
+                        const struct fm_export_values *values)
 {
     uint64_t key = fm_mix64(parent ^ fm_mix64((uint64_t)mark->kind << 32 | mark->name));
     uint64_t track = free_track(w, key, parent, name, len, mark->begin_ns, mark->end_ns);
     begin_event(w, SLICE_BEGIN, track, category, name, len);
     if (mark->kind == FM_MARK_LOST)
         annotate(w, "events", mark->value);
+    fm_perfetto_values(w, values);
     put_event(w, mark->begin_ns);
     put_end(w, track, mark->end_ns);
 }
@@ -261,7 +273,7 @@ static uint64_t flow_of(uint32_t child_pid)
 }
 
 static void put_instant(struct fm_perfetto *w, const struct fm_mark *mark, const char *category,
-                        const char *name, size_t len)
+                        const char *name, size_t len, const struct fm_export_values *values)
 {
     begin_event(w, INSTANT, fm_perfetto_lane_track(w, w->lane), category, name, len);
     if (mark->kind == FM_MARK_COLLECTION) { /* a span of the lane itself; this is what it did */
@@ -273,11 +285,13 @@ static void put_instant(struct fm_perfetto *w, const struct fm_mark *mark, const
         fm_proto_fixed64(&w->event, EVENT_FLOWS, flow_of((uint32_t)mark->value));
     }
     if (mark->text)
-        fm_perfetto_annotate(w, "value", 5, mark->text, mark->text_len);
+        annotate_text(w, "value", 5, mark->text, mark->text_len);
+    fm_perfetto_values(w, values);
     put_event(w, mark->begin_ns);
 }
 
-void fm_perfetto_mark(struct fm_perfetto *w, const struct fm_mark *mark)
+void fm_perfetto_mark(struct fm_perfetto *w, const struct fm_mark *mark,
+                      const struct fm_export_values *values)
 {
     uint64_t lane = fm_perfetto_lane_track(w, w->lane);
     uint64_t process = fm_perfetto_process_track(w->from->lane(w->from->context, w->lane)->process);
@@ -285,31 +299,31 @@ void fm_perfetto_mark(struct fm_perfetto *w, const struct fm_mark *mark)
     size_t len = fm_strings_len(w->p->strings, mark->name);
     switch (mark->kind) {
     case FM_MARK_EXCEPTION:
-        put_instant(w, mark, "exception", name, len);
+        put_instant(w, mark, "exception", name, len, values);
         break;
     case FM_MARK_INSTANT:
-        put_instant(w, mark, "instant", name, len);
+        put_instant(w, mark, "instant", name, len, values);
         break;
     case FM_MARK_VARIABLE:
-        put_instant(w, mark, "variable", name, len);
+        put_instant(w, mark, "variable", name, len, values);
         break;
     case FM_MARK_FORK:
-        put_instant(w, mark, "process", "fork", 4);
+        put_instant(w, mark, "process", "fork", 4, values);
         break;
     case FM_MARK_CLOCK:
-        put_instant(w, mark, "clock", "the clock jumped", 16);
+        put_instant(w, mark, "clock", "the clock jumped", 16, values);
         break;
     case FM_MARK_COLLECTION:
-        put_instant(w, mark, "gc", "generation", 10);
+        put_instant(w, mark, "gc", "generation", 10, values);
         break;
     case FM_MARK_REGION:
-        put_stretch(w, mark, process, "region", name, len);
+        put_stretch(w, mark, process, "region", name, len, values);
         break;
     case FM_MARK_LOST:
-        put_stretch(w, mark, lane, "lost", "events lost", 11);
+        put_stretch(w, mark, lane, "lost", "events lost", 11, values);
         break;
     case FM_MARK_WAITED:
-        put_stretch(w, mark, lane, "lost", "waited for room", 15);
+        put_stretch(w, mark, lane, "lost", "waited for room", 15, values);
         break;
     case FM_MARK_TASK:
         put_task(w, mark, process);

@@ -7,6 +7,8 @@
 #include "target/agent/regions/region_calls.h"
 
 #include "target/agent/regions/regions.h"
+#include "target/agent/regions/traced.h"
+#include "target/agent/regions/visits.h"
 
 /* ---- tokens ------------------------------------------------------------------------------ */
 
@@ -50,10 +52,20 @@ static PyObject *name_of(const char *function, PyObject *const *args, Py_ssize_t
     return args[0];
 }
 
+/* Values are texts before the visit begins: what that takes is not in its time. */
+static void open_token(struct token_object *self, PyObject *name, PyObject *values)
+{
+    self->token = fm_regions_open(name);
+    uint32_t token = self->token.visit ? self->token.visit->trace : 0;
+    if (token)
+        fm_region_traced_values((struct fm_trace_valued){ FM_TRACE_OF_TOKEN, token }, values);
+    Py_XDECREF(values);
+}
+
 static PyObject *region_begin(PyObject *module, PyObject *const *args, Py_ssize_t count,
                               PyObject *keywords)
 {
-    (void)module, (void)keywords;
+    (void)module;
     PyObject *name = name_of("region_begin", args, count, 1);
     if (!name)
         return NULL;
@@ -61,7 +73,7 @@ static PyObject *region_begin(PyObject *module, PyObject *const *args, Py_ssize_
         Py_RETURN_NONE;
     struct token_object *self = PyObject_New(struct token_object, token_type);
     if (self)
-        self->token = fm_regions_open(name);
+        open_token(self, name, fm_region_values(args + 1, keywords));
     return (PyObject *)self;
 }
 
@@ -98,12 +110,16 @@ static PyObject *counter(PyObject *module, PyObject *const *args, Py_ssize_t cou
 static PyObject *instant(PyObject *module, PyObject *const *args, Py_ssize_t count,
                          PyObject *keywords)
 {
-    (void)module, (void)keywords;
+    (void)module;
     PyObject *name = name_of("instant", args, count, 1);
     if (!name)
         return NULL;
-    if (fm_regions_recorded)
+    if (fm_regions_recorded) {
+        PyObject *values = fm_region_values(args + 1, keywords);
         fm_regions_instant(name);
+        fm_region_traced_values((struct fm_trace_valued){ FM_TRACE_OF_INSTANT, 0 }, values);
+        Py_XDECREF(values);
+    }
     Py_RETURN_NONE;
 }
 

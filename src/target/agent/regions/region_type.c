@@ -147,7 +147,7 @@ static __attribute__((noinline)) PyObject *enter_recorded(struct region_object *
 {
     fm_regions_enter(self, self->name, &self->known);
     if (__builtin_expect(self->values != NULL, 0))
-        fm_region_traced_values(self->values);
+        fm_region_traced_values((struct fm_trace_valued){ FM_TRACE_OF_BEGIN, 0 }, self->values);
     return Py_NewRef((PyObject *)self);
 }
 

@@ -61,14 +61,16 @@ PyObject *fm_region_values(PyObject *const *values, PyObject *keywords)
     return all;
 }
 
-void fm_region_traced_values(PyObject *values)
+void fm_region_traced_values(struct fm_trace_valued of, PyObject *values)
 {
+    if (!values)
+        return;
     const char *at = PyByteArray_AS_STRING(values), *end = at + PyByteArray_GET_SIZE(values);
     while (at < end) {
         const char *text = at + strlen(at) + 1;
         if (text >= end)
             return;
-        fm_trace_value(fm_trace_name(at, strlen(at)), text, strlen(text));
+        fm_trace_value(of, fm_trace_name(at, strlen(at)), text, strlen(text));
         at = text + strlen(text) + 1;
     }
 }

@@ -1,6 +1,6 @@
 /*
  * Regions in a trace (`fathom run --trace`): begin and end as spans among the calls, tokens as spans that need not
- * nest, and the values that a region was given.
+ * nest, and the values that a region or an instant was given.
  *
  * Values are kept as text, and only where a trace is written: numbers, short texts, True, False and None as they are
  * written, everything else by the name of its type, so that no code of the program runs.
@@ -20,7 +20,7 @@ uint32_t fm_region_traced_name(struct fm_region_name *name);
 /* What was given by keyword, as bytes; NULL: nothing, or nobody wants it. Raises nothing. */
 PyObject *fm_region_values(PyObject *const *values, PyObject *keywords);
 
-/* They are of the region that began last. */
-void fm_region_traced_values(PyObject *values);
+/* Tell of them; NULL: there are none. */
+void fm_region_traced_values(struct fm_trace_valued of, PyObject *values);
 
 #endif

@@ -141,12 +141,12 @@ void fm_trace_region_end_since(uint32_t name, uint64_t since)
              since ? 3 : 1);
 }
 
-void fm_trace_value(uint32_t key, const char *text, size_t len)
+void fm_trace_value(struct fm_trace_valued of, uint32_t key, const char *text, size_t len)
 {
     struct fm_collector *c = collector_now();
     struct fm_agent_thread *t = c ? fm_collector_thread(c) : NULL;
     if (key && t)
-        fm_trace_mark_value(c, t, t->trace.last, key, FM_TRACE_OF_BEGIN, text,
+        fm_trace_mark_value(c, t, t->trace.last, key, of.of, of.token, text,
                             cut_text(text, len, FM_TRACE_VALUE_BYTES));
 }
 

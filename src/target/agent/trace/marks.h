@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/capture/live_trace.h"
+
 /* Is a trace of this process being written? One load and a test. */
 extern bool fm_trace_active;
 static inline bool fm_trace_on(void)
@@ -36,8 +38,14 @@ void fm_trace_region_end_since(uint32_t name, uint64_t since);
 /* One of a generator that goes on: the same region, after so many ticks. */
 void fm_trace_region_resume(uint32_t name, uint64_t waited_ticks);
 
-/* Of the call or region that began last: a value, as text (UTF-8), of which the beginning is kept. */
-void fm_trace_value(uint32_t key, const char *text, size_t len);
+/* What a value is of: what the calling thread told right before it. */
+struct fm_trace_valued {
+    enum fm_trace_value_of of; /* OF_BEGIN, the region; OF_TOKEN; OF_INSTANT */
+    uint32_t token;
+};
+
+/* A value of that, as text (UTF-8), of which the beginning is kept. */
+void fm_trace_value(struct fm_trace_valued of, uint32_t key, const char *text, size_t len);
 
 void fm_trace_counter(uint32_t name, double value);
 void fm_trace_instant(uint32_t name);

@@ -573,10 +573,11 @@ void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_tr
 }
 
 void fm_trace_mark_value(struct fm_collector *c, struct fm_agent_thread *t, uint64_t at,
-                         uint32_t name, enum fm_trace_value_of of, const char *text, size_t len)
+                         uint32_t name, enum fm_trace_value_of of, uint32_t token, const char *text,
+                         size_t len)
 {
     if (fm_trace_room(c, t))
-        fm_trace_put_value(&t->trace, at, name, of, text, len);
+        fm_trace_put_value(&t->trace, at, name, of, token, text, len);
 }
 
 void fm_trace_stack_moved(struct fm_collector *c, struct fm_agent_thread *t)

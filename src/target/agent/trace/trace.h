@@ -60,9 +60,10 @@ bool fm_trace_room(struct fm_collector *c, struct fm_agent_thread *t);
 void fm_trace_mark(struct fm_collector *c, struct fm_agent_thread *t, enum fm_trace_escape kind,
                    const uint32_t *numbers, unsigned count);
 
-/* A value in it, of the time `at`. */
+/* A value in it, of the time `at`; with the token of OF_TOKEN, else 0. */
 void fm_trace_mark_value(struct fm_collector *c, struct fm_agent_thread *t, uint64_t at,
-                         uint32_t name, enum fm_trace_value_of of, const char *text, size_t len);
+                         uint32_t name, enum fm_trace_value_of of, uint32_t token, const char *text,
+                         size_t len);
 
 /* A call was open already when the thread came into the trace. */
 void fm_trace_reopen(struct fm_collector *c, struct fm_agent_thread *t, struct fm_func *f,

@@ -163,7 +163,7 @@ void fm_trace_arguments_tell(struct fm_collector *c, struct fm_agent_thread *t, 
     for (int i = 0; i < arguments->count && i < f->asked->count; i++) {
         const struct fm_rendered *text = &arguments->texts[i];
         if (f->asked->names[i] && fm_trace_values_allow(c, text->len))
-            fm_trace_mark_value(c, t, begin, f->asked->names[i], FM_TRACE_OF_BEGIN, text->text,
+            fm_trace_mark_value(c, t, begin, f->asked->names[i], FM_TRACE_OF_BEGIN, 0, text->text,
                                 text->len);
     }
     fm_trace_look_ends(c, look);
@@ -191,6 +191,6 @@ void fm_trace_result_tell(struct fm_collector *c, struct fm_agent_thread *t,
     }
     uint32_t name = how == FM_TRACE_YIELDED ? yielded : returned;
     if (name && fm_trace_values_allow(c, text.len))
-        fm_trace_mark_value(c, t, now, name, FM_TRACE_OF_END, text.text, text.len);
+        fm_trace_mark_value(c, t, now, name, FM_TRACE_OF_END, 0, text.text, text.len);
     fm_trace_look_ends(c, look);
 }

@@ -135,7 +135,7 @@ static void tell(struct fm_collector *c, struct fm_agent_thread *t, int i, PyObj
     fm_render(&text, value, c->ask.repr);
     uint32_t name = number_of(i);
     if (name && fm_trace_values_allow(c, text.len))
-        fm_trace_mark_value(c, t, fm_clock_ticks(), name, FM_TRACE_OF_VARIABLE, text.text,
+        fm_trace_mark_value(c, t, fm_clock_ticks(), name, FM_TRACE_OF_VARIABLE, 0, text.text,
                             text.len);
 }
 

@@ -49,17 +49,20 @@ void fm_trace_put_escape(struct fm_trace_writer *w, uint64_t now, enum fm_trace_
 }
 
 void fm_trace_put_value(struct fm_trace_writer *w, uint64_t now, uint32_t name,
-                        enum fm_trace_value_of of, const char *text, size_t len)
+                        enum fm_trace_value_of of, uint32_t token, const char *text, size_t len)
 {
     uint16_t units = fm_trace_advance(w, now);
     uint8_t *at = w->cursor;
-    size_t words = 3 + (len + 1) / 2;
+    size_t head = of == FM_TRACE_OF_TOKEN ? 5 : 3, words = head + (len + 1) / 2;
+    uint8_t *to = at + 4 + 2 * head;
     fm_trace_put16(at + 2, (uint16_t)(FM_TRACE_VALUE | words << 8));
     fm_trace_put32(at + 4, name);
     fm_trace_put16(at + 8, (uint16_t)(of | len << 4));
-    memcpy(at + 10, text, len);
+    if (of == FM_TRACE_OF_TOKEN)
+        fm_trace_put32(at + 10, token);
+    memcpy(to, text, len);
     if (len % 2)
-        at[10 + len] = 0;
+        to[len] = 0;
     put_word(at, (uint16_t)((units + 1) << 2 | FM_TRACE_ESCAPE));
     w->cursor = at + 4 + 2 * words;
 }

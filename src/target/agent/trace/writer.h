@@ -89,8 +89,8 @@ uint16_t fm_trace_advance(struct fm_trace_writer *w, uint64_t now);
 void fm_trace_put_escape(struct fm_trace_writer *w, uint64_t now, enum fm_trace_escape kind,
                          const uint32_t *numbers, unsigned count);
 
-/* A value: text of at most FM_TRACE_VALUE_BYTES bytes. */
+/* A value: text of at most FM_TRACE_VALUE_BYTES bytes; `token` is that of OF_TOKEN, and nobody else's. */
 void fm_trace_put_value(struct fm_trace_writer *w, uint64_t now, uint32_t name,
-                        enum fm_trace_value_of of, const char *text, size_t len);
+                        enum fm_trace_value_of of, uint32_t token, const char *text, size_t len);
 
 #endif

@@ -115,6 +115,9 @@ export function markTip(app, mark, pixel) {
     for (const [name, text] of engine.values(app.session.whole(app.s).id, mark.lane, mark.begin, mark.end).slice(0, 5))
       facts.push([mark.name ? "value" : visible(shorten(name, 40)), visible(shorten(text, 200))]);
   }
+  if (mark.count === 1 && (mark.kind === "instant" || mark.kind === "region"))
+    for (const [name, text] of app.session.engine.markValues(app.session.whole(app.s).id, mark))
+      facts.push([visible(shorten(name, 40)), visible(shorten(text, 200))]);
   if (mark.kind === "fork") facts.push(["child", `pid ${mark.value}`]);
   const kind = KINDS[mark.kind] ?? mark.kind;
   const name = visible(shorten(mark.name, 300));

@@ -91,7 +91,8 @@ enum fm_mark_kind {
     FM_MARK_WAITED,  /* the thread stood still for room */
     FM_MARK_CLOCK,   /* the clock jumped: value: ns on the way */
     FM_MARK_AWAIT, /* a task (value) begins to wait for another (other), or for something else (0) */
-    FM_MARK_VALUE, /* of the span that begins here: name, text; other: its depth + 1 */
+    FM_MARK_VALUE, /* of the span that begins here: name, text; other: its depth + 1. Or, other is 0: of the
+                      INSTANT that is here, or of the REGION whose token is `value` */
     FM_MARK_RESULT, /* of the call that ends here: name ("return", "yield"), text; other: depth + 1 */
     FM_MARK_VARIABLE, /* at a line: name, text */
     FM_MARK_KINDS,
@@ -184,6 +185,11 @@ int fm_timeline_marks(struct fm_timeline *t, uint32_t lane, uint64_t from_ns, ui
  * returned or yielded. */
 int fm_timeline_values(struct fm_timeline *t, uint32_t lane, const struct fm_time_span *span,
                        fm_mark_fn *each, void *context, struct fm_error *err);
+
+/* Values of a mark: an INSTANT, or a REGION with a token; of others there are none. Of `mark` its begin, kind, lane
+ * and value are asked for. Values of a region are on the lane where it began; the mark is on that where it ended. */
+int fm_timeline_mark_values(struct fm_timeline *t, const struct fm_mark *mark, fm_mark_fn *each,
+                            void *context, struct fm_error *err);
 
 /* How a task ended, as far as its coroutine told. The numbers of files, and of capture/live_trace.h. */
 enum fm_task_end {

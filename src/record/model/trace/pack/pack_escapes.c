@@ -236,6 +236,7 @@ static void lose(struct fm_trace_pack *pack, struct fm_stream *s, uint64_t event
     for (size_t i = 0; i < s->frames.len; i++)
         fm_vec_push(&s->lost_frames, s->frames.data[i]);
     s->beyond = 0;
+    s->instant = 0;
     s->orphans.len = 0;
     fm_pack_end_step(s, from);
     for (size_t i = 0; i < s->frames.len; i++)
@@ -355,24 +356,49 @@ static bool find_span(const struct fm_trace_pack *pack, const struct fm_stream *
     return true;
 }
 
+/* The mark that a value is of: when it began. The thread may have stood still for room since then. */
+static void find_mark(struct fm_trace_pack *pack, const struct fm_stream *s, unsigned of,
+                      const struct fm_word *word, struct fm_trace_mark *mark)
+{
+    mark->kind = FM_MARK_VALUE;
+    if (of == FM_TRACE_OF_TOKEN) {
+        mark->value = fm_word_u32(word, 3);
+        const struct fm_async_span *span = find_async(pack, (uint32_t)mark->value, false);
+        mark->begin = mark->end = span ? span->ticks : mark->begin;
+    } else if (s->instant) {
+        mark->begin = mark->end = s->instant;
+    }
+}
+
+/* False: it is nobody's. */
+static bool find_owner(struct fm_trace_pack *pack, const struct fm_stream *s, unsigned of,
+                       const struct fm_word *word, struct fm_trace_mark *mark, uint64_t ticks)
+{
+    if (of == FM_TRACE_OF_BEGIN || of == FM_TRACE_OF_END)
+        return find_span(pack, s, of, mark, ticks);
+    if (of != FM_TRACE_OF_VARIABLE)
+        find_mark(pack, s, of, word, mark);
+    return true;
+}
+
 static void take_value(struct fm_trace_pack *pack, struct fm_stream *s, const struct fm_word *word,
                        uint64_t ticks)
 {
     struct fm_trace_mark mark = { .begin = ticks, .end = ticks, .kind = FM_MARK_VARIABLE };
     unsigned head = word->length > 2 ? word->payload[2] : 0, of = head & 15;
-    size_t len = head >> 4;
+    size_t len = head >> 4, text_at = of == FM_TRACE_OF_TOKEN ? 5 : 3;
     mark.name = name_of(pack, word, 0);
-    if (!mark.name || len > FM_TRACE_VALUE_BYTES || (len + 1) / 2 + 3 != word->length ||
-        of > FM_TRACE_OF_VARIABLE) {
+    if (!mark.name || len > FM_TRACE_VALUE_BYTES || (len + 1) / 2 + text_at != word->length ||
+        of >= FM_TRACE_OF_COUNT) {
         pack->broken += mark.name != 0;
         return;
     }
-    if (of != FM_TRACE_OF_VARIABLE && !find_span(pack, s, of, &mark, ticks))
+    if (!find_owner(pack, s, of, word, &mark, ticks))
         return;
     mark.subject = place_of(s);
     mark.text_at = (uint32_t)s->marks.texts.len;
     mark.text_len = (uint32_t)len;
-    fm_buffer_add(&s->marks.texts, word->payload + 3, len);
+    fm_buffer_add(&s->marks.texts, word->payload + text_at, len);
     fm_pack_mark(s, &mark);
     if (s->marks.texts.len >= TEXTS_FULL)
         fm_pack_emit(pack, s, true);
@@ -392,6 +418,7 @@ static void take_mark(struct fm_trace_pack *pack, struct fm_stream *s, const str
         break;
     case FM_TRACE_INSTANT:
         instant(pack, s, FM_MARK_INSTANT, name_of(pack, word, 0), ticks, 0);
+        s->instant = ticks;
         break;
     case FM_TRACE_VALUE:
         take_value(pack, s, word, ticks);

@@ -74,6 +74,7 @@ struct fm_stream {
     /* The step of a task that runs. */
     uint32_t task;
     uint64_t task_begin;
+    uint64_t instant; /* ticks of the one that was told last, which values are of; 0: it was lost */
 };
 
 struct fm_async_span {
